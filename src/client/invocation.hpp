@@ -155,6 +155,23 @@ struct Import {
   session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
 };
 
+/// `lightq mirror`. `from_...`: of the source.
+struct Mirror {
+  std::string topic;
+  std::string from;        ///< control URI
+  std::string from_topic;  ///< empty: as `topic`
+  std::string from_user;
+  std::string from_password_file;
+  std::string from_server_key;
+  std::string from_data_dir;
+  std::string state_file;                    ///< empty: the usual one
+  std::optional<session::Place> begin = {};  ///< begins anew there
+  bool until_end = false;
+  session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
+
+  [[nodiscard]] const std::string& source_topic() const { return from_topic.empty() ? topic : from_topic; }
+};
+
 /// `lightq definitions import`.
 struct DefinitionsImport {
   std::string file;
@@ -230,13 +247,26 @@ struct TopRequest {
   Timeout interval{1000};
 };
 
+enum class BenchTransport {
+  plain,    ///< ZeroMQ sockets without a session: no confirms
+  session,  ///< sessions over shared memory, a socket or TLS, whichever the client chooses
+  zmq,      ///< sessions over ZeroMQ sockets
+};
+
+/// `lightq bench`. Each combination of the values in lists is a row.
 struct Bench {
   std::string topic;  ///< empty: a topic made for the run and deleted at the end
   BrokerType type = BrokerType::queue;
   Mode mode = Mode::pull;
-  std::uint64_t count = 1'000'000;
-  std::uint64_t size_bytes = 100;
-  std::uint64_t rate = 0;
+  std::uint64_t count = 1'000'000;  ///< messages of each row
+  std::vector<std::uint64_t> producers = {1};
+  std::vector<std::uint64_t> consumers = {1};
+  std::vector<std::uint64_t> sizes = {100};
+  std::vector<std::uint64_t> rates = {0};  ///< messages a second; 0: as fast as possible
+  std::vector<session::ConfirmLevel> confirms = {session::ConfirmLevel::topics_default};
+  std::vector<BenchTransport> transports = {BenchTransport::plain};
+  std::string compare_file;  ///< an earlier output; empty: none
+  std::string plot_file;     ///< gets an SVG image; empty: none
 };
 
 struct LogDump {
@@ -300,6 +330,7 @@ int run_user_list(const Common& common);
 int run_produce(const Common& common, const Produce& produce);
 int run_export(const Common& common, const Export& asked);
 int run_import(const Common& common, const Import& import);
+int run_mirror(const Common& common, const Mirror& mirror);
 int run_definitions_export(const Common& common);
 int run_definitions_import(const Common& common, const DefinitionsImport& asked);
 int run_consume(const Common& common, const Consume& consume);
@@ -336,5 +367,9 @@ int run_log_dump(const Common& common, const LogDump& dump);
 int run_log_verify(const Common& common, const LogVerify& verify);
 int run_log_repair(const Common& common, const LogRepair& repair);
 int run_log_snapshot(const Common& common, const std::string& directory, const std::string& output);
+// Commands on a whole data directory. `backup` runs beside the broker.
+int run_backup(const Common& common, const std::string& output);
+/// `only_check`: restores nothing.
+int run_restore(const Common& common, const std::string& backup, bool only_check);
 
 }  // namespace lightq::cli

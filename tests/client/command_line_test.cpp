@@ -116,6 +116,7 @@ std::vector<std::string> invocation(const std::string& command) {
   } else if (std::ranges::find(without, command) == without.end()) {
     words.emplace_back("t");
   }
+  if (command == "mirror") words.insert(words.end(), {"--from", "tcp://127.0.0.1:1"});
   if (command == "user grant" || command == "user revoke") words.insert(words.end(), {"--produce", "t"});
   if (command == "group set") words.insert(words.end(), {"g", "--dead-letter-topic", "d"});
   if (command == "group info") words.emplace_back("g");
@@ -129,74 +130,79 @@ std::vector<std::string> invocation(const std::string& command) {
   return words;
 }
 
+const std::set<std::string> all_commands = {"backup",
+                                            "bench",
+                                            "broker",
+                                            "completion bash",
+                                            "completion fish",
+                                            "completion words",
+                                            "completion zsh",
+                                            "consume",
+                                            "context add",
+                                            "context list",
+                                            "context remove",
+                                            "context use",
+                                            "definitions export",
+                                            "definitions import",
+                                            "delayed cancel",
+                                            "delayed hurry",
+                                            "delayed list",
+                                            "delayed reschedule",
+                                            "delayed show",
+                                            "dlq list",
+                                            "dlq purge",
+                                            "dlq retry",
+                                            "dlq show",
+                                            "doctor",
+                                            "export",
+                                            "group info",
+                                            "group list",
+                                            "group reset",
+                                            "group set",
+                                            "import",
+                                            "key new",
+                                            "key public",
+                                            "log dump",
+                                            "log repair",
+                                            "log snapshot",
+                                            "log verify",
+                                            "man",
+                                            "mirror",
+                                            "peek",
+                                            "ping",
+                                            "produce",
+                                            "reload",
+                                            "restore",
+                                            "schedule list",
+                                            "schedule pause",
+                                            "schedule remove",
+                                            "schedule resume",
+                                            "schedule set",
+                                            "schedule show",
+                                            "stats",
+                                            "sub",
+                                            "top",
+                                            "topic create",
+                                            "topic delete",
+                                            "topic delete-group",
+                                            "topic info",
+                                            "topic list",
+                                            "topic pause",
+                                            "topic purge",
+                                            "topic resume",
+                                            "topic set",
+                                            "user add",
+                                            "user grant",
+                                            "user list",
+                                            "user password",
+                                            "user remove",
+                                            "user revoke",
+                                            "version"};
+
 TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
-  EXPECT_EQ(commands, (std::set<std::string>{"bench",
-                                             "broker",
-                                             "completion bash",
-                                             "completion fish",
-                                             "completion words",
-                                             "completion zsh",
-                                             "consume",
-                                             "context add",
-                                             "context list",
-                                             "context remove",
-                                             "context use",
-                                             "definitions export",
-                                             "definitions import",
-                                             "delayed cancel",
-                                             "delayed hurry",
-                                             "delayed list",
-                                             "delayed reschedule",
-                                             "delayed show",
-                                             "dlq list",
-                                             "dlq purge",
-                                             "dlq retry",
-                                             "dlq show",
-                                             "doctor",
-                                             "export",
-                                             "group info",
-                                             "group list",
-                                             "group reset",
-                                             "group set",
-                                             "import",
-                                             "key new",
-                                             "key public",
-                                             "log dump",
-                                             "log repair",
-                                             "log snapshot",
-                                             "log verify",
-                                             "man",
-                                             "peek",
-                                             "ping",
-                                             "produce",
-                                             "reload",
-                                             "schedule list",
-                                             "schedule pause",
-                                             "schedule remove",
-                                             "schedule resume",
-                                             "schedule set",
-                                             "schedule show",
-                                             "stats",
-                                             "sub",
-                                             "top",
-                                             "topic create",
-                                             "topic delete",
-                                             "topic delete-group",
-                                             "topic info",
-                                             "topic list",
-                                             "topic pause",
-                                             "topic purge",
-                                             "topic resume",
-                                             "topic set",
-                                             "user add",
-                                             "user grant",
-                                             "user list",
-                                             "user password",
-                                             "user remove",
-                                             "user revoke",
-                                             "version"}));
+  EXPECT_EQ(commands, all_commands);
 }
 
 TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
@@ -347,7 +353,8 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     std::optional<Variable> a_setting;  // given by its variable, which may be the one that is tested
     if (flag.command == "topic set") a_setting.emplace("LIGHTQ_MESSAGE_TTL", "1s");
     // The exit codes of these without nonsense depend on earlier commands or on this machine.
-    const bool is_any = flag.command.starts_with("context ") || flag.command == "doctor";
+    const bool is_any = flag.command.starts_with("context ") || flag.command == "doctor" ||
+                        flag.command == "backup" || flag.command == "restore";
     const bool needs_no_broker = flag.command == "version" || flag.command.starts_with("completion ") ||
                                  flag.command == "man" || flag.command.starts_with("log ") ||
                                  flag.command.starts_with("key ");
@@ -383,6 +390,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
                                              "LIGHTQ_RETENTION_OVER_PENDING",
                                              "LIGHTQ_SEGMENTS",
                                              "LIGHTQ_TRUST_BATCHES",
+                                             "LIGHTQ_UNTIL_END",
                                              "LIGHTQ_WATCH",
                                              "LIGHTQ_YES",
                                              "LIGHTQ_ZMQ"}));

@@ -1,5 +1,5 @@
 /// Tests of latency percentiles that are computed from buckets.
-#include "client/commands/latencies.hpp"
+#include "client/bench/latencies.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,6 +22,18 @@ TEST(Latencies, BearsTheSmallestAndTheLargest) {
   latencies.add(~std::uint64_t{0});
   EXPECT_EQ(latencies.percentile(0), 0);
   EXPECT_GT(latencies.percentile(1), 1e10);
+}
+
+TEST(Latencies, AddThoseOfOthers) {
+  Latencies some;
+  Latencies others;
+  some.add(1000);
+  others.add(5'000'000);
+  others.add(6'000'000);
+  some.add(others);
+  EXPECT_EQ(some.count(), 3U);
+  EXPECT_GT(some.percentile(0.5), 0.004);
+  EXPECT_EQ(some.between(0, 2000), 1U);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class Machine:
     def back_up(self, way):
         if way == "stopped":
             return self.run(commands_of("Backing up a stopped broker"))
-        lines = commands_of("Backing up a running broker")
+        lines = commands_of("Backing up logs one by one")
         done = self.shell("\n".join(lines))
         assert '"topic":"orders"' in done.stdout, done
         return None

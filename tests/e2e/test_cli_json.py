@@ -31,6 +31,7 @@ SAMPLES = {
     "group reset": "orders billing --to earliest --yes",
     "export": "orders",
     "import": "orders --dry-run",
+    "mirror": "orders --from {broker} --from-data-dir {data} --until-end --state {place}/mirror.json",
     "definitions export": "",
     "definitions import": "{place}/definitions.json",
     "dlq retry": "orders --group billing",
@@ -69,6 +70,8 @@ SAMPLES = {
     "log verify": "orders",
     "log repair": "orders --output {place}/sound",
     "log snapshot": "orders {place}/copy",
+    "backup": "{place}/backup",
+    "restore": "{place}/backup --dry-run",
     "completion bash": "",
     "completion zsh": "",
     "completion fish": "",
@@ -107,7 +110,8 @@ def test_every_command_prints_json(lightq, tmp_path):
             until(lambda: lightq.json("log", "verify", "orders")["messages"], "messages on disk")
         if words == "definitions export":
             (tmp_path / "definitions.json").write_bytes(lightq("definitions", "export").stdout)
-        arguments = shlex.split(sample.format(place=tmp_path, number=number))
+        arguments = shlex.split(sample.format(place=tmp_path, number=number, broker=lightq.broker.control_uri,
+                                              data=lightq.broker.data_dir))
         done = subprocess.run([BINARY, *words.split(), *arguments, "--json"], input=b"", capture_output=True, env=variables,
                               timeout=DEADLINE)
         assert done.returncode == 0 or words == "doctor", (words, done)  # this machine may have a fault

@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
@@ -70,6 +71,42 @@ def test_bench_reports_the_reason_of_missing_messages(lightq):
 
 
 # --- topic -----------------------------------------------------------------------------------------------------------
+def test_bench_measures_each_combination_and_compares_with_an_earlier_run(lightq, tmp_path):
+    how = ["bench", "-n", "300", "--producers", "1,3", "--consumers", "2", "--transport", "plain,session", "--size", "64"]
+    shown = lightq.json(*how)
+    rows = shown["rows"]
+    assert [(row["producers"], row["consumers"], row["transport"]) for row in rows] == [
+        (1, 2, "plain"), (3, 2, "plain"), (1, 2, "session"), (3, 2, "session")]
+    assert all((row["received"], row["out_of_order"]) == (300, 0) and row["latency_seconds"]["p50"] > 0 for row in rows)
+    assert "received" not in shown, "it would be that of one row"
+    earlier, image = tmp_path / "earlier.json", tmp_path / "latency.svg"
+    earlier.write_text(json.dumps(shown))
+    again = lightq.json(*how, "--compare", str(earlier), "--plot", str(image))["rows"]
+    for before, after in zip(rows, again):
+        ratio = after["messages_per_second"] / before["messages_per_second"]
+        assert after["now_then"]["messages_per_second"] == pytest.approx(ratio, rel=0.01)
+    svg = xml.etree.ElementTree.parse(image)
+    assert len(svg.findall("{http://www.w3.org/2000/svg}polyline")) == 4
+    table = lightq(*["session" if word == "plain,session" else word for word in how], "--compare", str(earlier), "--quiet").stdout.decode().splitlines()
+    assert "RATE NOW/THEN" in table[0] and len(table) == 3
+    assert lightq.topics() == []
+
+
+def test_bench_over_sessions_confirms_and_gives_each_subscriber_every_message(lightq):
+    seen = lightq.json("bench", "--type", "file", "--transport", "session", "--confirm", "received,flushed", "--mode", "sub",
+                       "--consumers", "2", "--rate", "10k", "-n", "200")
+    assert [(row["confirm"], row["received"], row["expected"]) for row in seen["rows"]] == [
+        ("received", 400, 400), ("flushed", 400, 400)]
+
+
+@pytest.mark.parametrize("typed,why", [("--producers 0", "COUNT"), ("--producers 101", "COUNT"), ("--transport tcp", "plain|session|zmq"),
+                                       ("--size 1,,2", "SIZE"), ("--compare /nowhere", "cannot open"),
+                                       ("--producers 1,2,3,4,5,6,7,8,9 --consumers 1,2,3,4,5,6,7,8,9 --size 16,17,18", "combinations")])
+def test_bench_refuses_values_that_it_cannot_measure(lightq, typed, why):
+    assert why in lightq("bench", *typed.split(), code=2).stderr.decode()
+    assert lightq.topics() == []
+
+
 def test_topic_info_shows_a_topics_numbers(lightq):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", stdin=b"one\ntwo\n")

@@ -8,6 +8,7 @@
 #include "log/carried/carried_log.hpp"
 #include "log/format/restored_mark.hpp"
 #include "log/saved_state/cursor_file.hpp"
+#include "log/saved_state/producer_slots.hpp"
 #include "log/tools/segment_copy.hpp"
 #include "support/tool_fixture.hpp"
 
@@ -193,6 +194,45 @@ TEST_F(SnapshotTest, ContainsOnlyCompleteBatches) {
   bytes.at(end - 1) ^= std::byte{1};  // the last byte of the last batch has not arrived yet
   check(snapshot());
   EXPECT_EQ(content().size(), 10U);
+}
+
+// A backup copies the states of many topics before the first log.
+TEST_F(SnapshotTest, InTwoStepsHasTheStateOfTheFirstAndTheLogOfTheSecond) {
+  fill(50);
+  log::CursorFile cursors(storage, directory);
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}}})).ok());
+  log::TopicCopy copy(directory, "/backup/1", storage);
+  ASSERT_TRUE(copy.take_state());
+  fill(48);
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {90}}})).ok());
+  const auto report = copy.take_log(log::TopicCopy::Extent::topic);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+  check(*report);
+  EXPECT_EQ(content(), written);
+  log::CursorFile copied(storage, "/backup/1");
+  const auto loaded = copied.load();
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  ASSERT_EQ(loaded->size(), 1U);
+  EXPECT_EQ(loaded->front().offset, Offset{42});
+}
+
+TEST_F(SnapshotTest, HasTheProducersIfItIsAskedForThemAndThereIsNoSchedule) {
+  fill(20);
+  const log::SlotFormat& format = log::producer_slot_format();
+  log::SlotFile producers(storage, directory, log::producer_slots_name, format);
+  ASSERT_TRUE(producers.write(log::SlotFile::make(format, 2, log::producer_layout::as_of_bytes, 0)).ok());
+  const auto has_producers = [&](const std::string& output, log::TopicCopy::Extent extent) {
+    log::TopicCopy copy(directory, output, storage);
+    EXPECT_TRUE(copy.take_state());
+    EXPECT_TRUE(copy.take_log(extent));
+    const auto found = log::SlotFile(storage, output, log::producer_slots_name, format).load();
+    EXPECT_TRUE(found.ok());
+    return found && found->has_value();
+  };
+  EXPECT_TRUE(has_producers("/backup/1", log::TopicCopy::Extent::topic_with_producers));
+  EXPECT_FALSE(has_producers("/backup/2", log::TopicCopy::Extent::topic));
+  ASSERT_TRUE(log::snapshot_log(directory, directory + "/delayed", storage));
+  EXPECT_FALSE(has_producers("/backup/3", log::TopicCopy::Extent::topic_with_producers));
 }
 
 TEST_F(SnapshotTest, ContainsTheCursorsThatAreNotAheadOfIt) {

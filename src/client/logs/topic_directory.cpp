@@ -25,19 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t catalogue_record_bytes_max = 1 << 20;
 
-/// Returns the newest complete log of the catalogue: the one with the highest number.
-std::optional<fs::path> newest_catalogue(const fs::path& data_dir) {
-  std::optional<fs::path> newest;
-  std::error_code fault;
-  for (fs::directory_iterator at(data_dir / "catalogue", fault), end; !fault && at != end;
-       at.increment(fault)) {
-    const std::string name = at->path().filename().string();
-    const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
-    if (is_number && (!newest || newest->filename().string() < name)) newest = at->path();
-  }
-  return newest;
-}
-
 /// Collects the topics that the catalogue names.
 class TopicsOfCatalogue final : public log::LogVisitor {
  public:
@@ -82,8 +69,21 @@ class TopicsOfCatalogue final : public log::LogVisitor {
   bool is_damaged_ = false;
 };
 
-/// Returns the data directory in which to look.
-Result<fs::path> data_directory_of(const std::string& chosen) {
+}  // namespace
+
+std::optional<fs::path> newest_catalogue(const fs::path& data_dir) {
+  std::optional<fs::path> newest;
+  std::error_code fault;
+  for (fs::directory_iterator at(data_dir / "catalogue", fault), end; !fault && at != end;
+       at.increment(fault)) {
+    const std::string name = at->path().filename().string();
+    const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number && (!newest || newest->filename().string() < name)) newest = at->path();
+  }
+  return newest;
+}
+
+Result<fs::path> find_data_directory(const std::string& chosen) {
   std::string searched;
   for (const fs::path& directory : data_directories(chosen)) {
     if (newest_catalogue(directory)) return directory;
@@ -95,10 +95,8 @@ Result<fs::path> data_directory_of(const std::string& chosen) {
                    ": name the directory with --data-dir"};
 }
 
-}  // namespace
-
 Result<std::string> find_topic_directory(const std::string& chosen, const std::string& topic) {
-  const auto data_dir = data_directory_of(chosen);
+  const auto data_dir = find_data_directory(chosen);
   if (!data_dir) return data_dir.error();
   constexpr int attempts_max = 5;  // a broker may replace the catalogue's log meanwhile
   for (int attempt = 1;; ++attempt) {

@@ -1,9 +1,10 @@
-/// The commands that look at a broker: `stats`, `top`, `doctor`, `ping`, `version` and `bench`; and `reload`.
+/// The commands that look at a broker: `stats`, `top`, `doctor`, `ping` and `version`; and `reload`.
 /// Included only by command_line.cpp, like command_options.hpp. Layer: cli.
 #pragma once
 
 #include <memory>
 
+#include "client/parser/bench_options.hpp"
 #include "client/parser/command_options.hpp"
 #include "client/parser/verb.hpp"
 #include "client/units.hpp"
@@ -40,27 +41,7 @@ inline void add_broker_verbs(CLI::App* app, Parsed& parsed) {
                                "  lightq version");
   version->callback([&parsed] { parsed.command = [&parsed] { return run_version(parsed.common); }; });
 
-  auto bench = std::make_shared<Bench>();
-  CLI::App* measure =
-      add_verb(app, parsed, "bench", "measure the rate and latency of messages through a running broker",
-               "  lightq bench\n  lightq bench --type file --size 1KiB -n 500k\n"
-               "  lightq bench --rate 20k -n 100k");
-  text_option(measure, "--topic", bench->topic,
-              "use this topic and consume its messages (default: a new topic, deleted at the end)", "TOPIC");
-  word_option<BrokerType>(measure, "--type", bench->type,
-                          {{"queue", BrokerType::queue},
-                           {"file", BrokerType::file},
-                           {"direct", BrokerType::direct},
-                           {"queue_file", BrokerType::queue_file}},
-                          "type of the topic (queue)");
-  word_option<Mode>(measure, "--mode", bench->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
-                    "how to consume (pull)");
-  unit_option(measure, "-n,--count", bench->count, parse_count, "messages (1M)", "COUNT");
-  unit_option(measure, "--size", bench->size_bytes, parse_size, "size of a message, at least 16 (100)",
-              "SIZE");
-  unit_option(measure, "--rate", bench->rate, parse_count, "messages a second (as fast as possible)", "RATE");
-  measure->callback(
-      [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
+  add_bench(app, parsed);
 }
 
 }  // namespace lightq::cli

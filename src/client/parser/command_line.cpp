@@ -8,6 +8,7 @@
 #include <memory>
 #include <sstream>
 
+#include "client/parser/backup_options.hpp"
 #include "client/parser/broker_options.hpp"
 #include "client/parser/broker_verbs.hpp"
 #include "client/parser/command_options.hpp"
@@ -19,6 +20,7 @@
 #include "client/parser/key_options.hpp"
 #include "client/parser/log_options.hpp"
 #include "client/parser/message_verbs.hpp"
+#include "client/parser/mirror_options.hpp"
 #include "client/parser/schedule_options.hpp"
 #include "client/parser/topic_options.hpp"
 #include "client/parser/transfer_options.hpp"
@@ -32,10 +34,11 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 27> verbs = {
-    "broker",     "topic", "group",   "dlq",    "delayed", "schedule", "user",    "produce",     "consume",
-    "peek",       "stats", "ping",    "bench",  "log",     "key",      "version", "pub",         "sub",
-    "completion", "man",   "context", "doctor", "top",     "export",   "import",  "definitions", "reload"};
+constexpr std::array<std::string_view, 30> verbs = {
+    "broker",  "topic",       "group",      "dlq",    "delayed", "schedule", "user", "produce",
+    "consume", "peek",        "stats",      "ping",   "bench",   "log",      "key",  "version",
+    "pub",     "sub",         "completion", "man",    "context", "doctor",   "top",  "export",
+    "import",  "definitions", "reload",     "backup", "restore", "mirror"};
 constexpr std::array<CommandFamily, 11> families = {{{"topic", topic_verbs},
                                                      {"group", group_verbs},
                                                      {"dlq", dead_verbs},
@@ -103,8 +106,10 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_peek(&app, parsed);
   add_export(&app, parsed);
   add_import(&app, parsed);
+  add_mirror(&app, parsed);
   add_broker_verbs(&app, parsed);
   add_log(&app, parsed);
+  add_backup(&app, parsed);
   add_key(&app, parsed);
   add_help_files(&app, parsed, [&parsed](CLI::App* verb) { add_common(verb, parsed.common); });
   for (CLI::App* const verb : app.get_subcommands([](CLI::App*) { return true; }))

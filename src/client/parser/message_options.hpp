@@ -104,6 +104,18 @@ inline void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& co
       ->envname("LIGHTQ_ZMQ");
 }
 
+/// Adds an option that names a message.
+inline void place_option(CLI::App* verb, const char* name, std::optional<session::Place>& place,
+                         const char* help) {
+  unit_option(
+      verb, name, place,
+      [](const std::string& text) {
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
+      },
+      help, "first|next|last|OFFSET|TIME");
+}
+
 /// Adds the options that select the messages for `consume`.
 inline void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
   word_option<Mode>(verb, "--mode", consume.mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
@@ -112,15 +124,10 @@ inline void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
                         (pull ? "pull" : "sub") + ")");
   text_option(verb, "--group", consume.group,
               "pull: the group (default); sub: keep the cursor under this name, and continue there", "NAME");
-  unit_option(
+  place_option(
       verb, "--from", consume.from,
-      [](const std::string& text) {
-        const auto now = std::chrono::system_clock::now().time_since_epoch();
-        return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
-      },
       "where a new group or cursor begins (pull: first, the oldest message; sub: next, new messages only); "
-      "TIME: 2026-11-22, 2026-11-22T04:00Z, or 15m, which means 15 minutes ago",
-      "first|next|last|OFFSET|TIME");
+      "TIME: 2026-11-22, 2026-11-22T04:00Z, or 15m, which means 15 minutes ago");
   add_connection_flags(verb, consume.plain, consume.connection,
                        "receive over a plain ZeroMQ socket: messages sent to a consumer are lost if it dies",
                        "receive and acknowledge over a ZeroMQ socket");

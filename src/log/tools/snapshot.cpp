@@ -8,6 +8,7 @@
 #include "log/format/restored_mark.hpp"
 #include "log/saved_state/cursor_file.hpp"
 #include "log/saved_state/cursor_table.hpp"
+#include "log/saved_state/producer_slots.hpp"
 #include "log/subdirectories.hpp"
 #include "log/tools/log_survey.hpp"
 #include "log/tools/segment_copy.hpp"
@@ -17,8 +18,9 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int tries_max = 20;  // each retry means that the log dropped all segments of the survey before
-constexpr int cursor_looks = 3;
+constexpr int tries_max = 20;   // each retry means that the log dropped all segments of the survey before
+constexpr int state_looks = 3;  // a writer may replace both slots of a file while they are read
+constexpr std::string_view segment_suffix = ".seg";
 
 bool cannot_link(const Error& error) {
   const int code = error.system_error;
@@ -29,12 +31,17 @@ class Snapshot {
  public:
   Snapshot(const std::string& directory, std::string to, Storage& storage)
       : directory_(directory), to_(std::move(to)), storage_(storage) {}
+  /// Copies the state, then the log.
   Result<SnapshotReport> run();
+  /// Makes the directory, and copies the cursors.
+  Result<void> take_state();
+  /// Copies the producers that are known. Called before take_log: the file never says more than the log.
+  Result<void> take_producers();
+  Result<SnapshotReport> take_log();
 
  private:
   enum class Taken { yes, dropped };
   Result<void> begin_again();
-  Result<void> take_cursors();
   Result<bool> take_segments();
   Result<Taken> take(const SurveyedSegment& segment);
   Result<Taken> link(const SurveyedSegment& segment);
@@ -48,11 +55,15 @@ class Snapshot {
   Offset end_;  // end of the newest segment that was copied or linked last
 };
 
+// Cursors are copied before messages, so that no cursor is ahead of them.
 Result<SnapshotReport> Snapshot::run() {
+  if (auto taken = take_state(); !taken) return taken.error();
+  return take_log();
+}
+
+Result<SnapshotReport> Snapshot::take_log() {
   for (int left = tries_max; left > 0; --left) {
     if (auto begun = begin_again(); !begun) return begun.error();
-    // Cursors are copied before messages, so that no cursor is ahead of them.
-    if (auto taken = take_cursors(); !taken) return taken.error();
     const auto taken = take_segments();
     if (!taken) return taken.error();
     if (!*taken) continue;
@@ -62,22 +73,41 @@ Result<SnapshotReport> Snapshot::run() {
   return Error{ErrorCode::busy, directory_ + " drops its segments faster than they can be copied", 0};
 }
 
+/// Removes the segments of the attempt before.
 Result<void> Snapshot::begin_again() {
   report_ = {};
-  remove_files(to_, storage_);
-  return storage_.make_directory(to_);
+  const auto names = storage_.list(to_);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    if (!name.ends_with(segment_suffix)) continue;
+    if (auto removed = storage_.unlink(to_ + "/" + name); !removed) return removed;
+  }
+  return {};
 }
 
-Result<void> Snapshot::take_cursors() {
+Result<void> Snapshot::take_state() {
+  remove_files(to_, storage_);
+  if (auto made = storage_.make_directory(to_); !made) return made;
   CursorFile file(storage_, directory_);
   auto loaded = file.load();
-  for (int look = 1; look < cursor_looks && !loaded; ++look) loaded = file.load();
+  for (int look = 1; look < state_looks && !loaded; ++look) loaded = file.load();
   if (!loaded) return loaded.error();
   if (auto known = CursorTable::check_known(storage_, directory_); !known) return known;
   if (auto copied = copy_cursor_table(directory_, to_, storage_); !copied) return copied;
   if (loaded->empty()) return {};
   CursorFile copy(storage_, to_);
   return copy.write(CursorFile::encode(*loaded));
+}
+
+// Damaged files are left out: without them no producer is known, which stores nothing twice.
+Result<void> Snapshot::take_producers() {
+  SlotFile file(storage_, directory_, producer_slots_name, producer_slot_format());
+  auto loaded = file.load();
+  for (int look = 1; look < state_looks && !loaded; ++look) loaded = file.load();
+  if (!loaded && loaded.error().code == ErrorCode::corrupt) return {};
+  if (!loaded) return loaded.error();
+  if (!*loaded) return {};
+  return SlotFile(storage_, to_, producer_slots_name, producer_slot_format()).write(*std::move(*loaded));
 }
 
 // Takes the newest segments first. A log drops its oldest segments, so any that disappear meanwhile are
@@ -195,73 +225,80 @@ Result<void> snapshot_carried(const std::string& directory, const std::string& t
   return storage.sync_directory(to);
 }
 
-/// A snapshot under a temporary name. It is removed unless `finish` has succeeded.
-class NewSnapshot {
- public:
-  NewSnapshot(std::string path, Storage& storage) : path_(std::move(path)), storage_(storage) {}
-  NewSnapshot(const NewSnapshot&) = delete;
-  NewSnapshot& operator=(const NewSnapshot&) = delete;
-  ~NewSnapshot() {
-    if (!is_finished_) remove_files(path_, storage_);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  /// Copies the log and its carried messages.
-  Result<SnapshotReport> take(const std::string& directory) {
-    auto taken = Snapshot(directory, path_, storage_).run();
-    if (!taken) return taken;
-    // After the segments: a message that the log has dropped meanwhile was copied before.
-    const auto carried = snapshot_carried(directory, path_, storage_, *taken);
-    if (!carried) return carried.error();
-    return taken;
-  }
-  /// Gives the snapshot its name, and syncs that.
-  Result<void> finish(const std::string& name) {
-    if (auto renamed = storage_.rename(path_, name); !renamed) return renamed;
-    path_ = name;
-    auto synced = storage_.sync_directory(parent_of(name));
-    is_finished_ = synced.ok();
-    return synced;
-  }
-
- private:
-  std::string path_;
-  Storage& storage_;
-  bool is_finished_ = false;
-};
-
 std::string unfinished_name(const std::string& output, Storage& storage) {
   return output + ".unfinished-" + std::to_string(storage.random());
 }
 
+std::string delayed_in(const std::string& directory) {
+  return directory + "/" + delayed_directory_name;
+}
+
+Result<SnapshotReport> take_all(const std::string& directory, const std::string& output,
+                                TopicCopy::Extent extent, Storage& storage) {
+  TopicCopy copy(directory, output, storage);
+  if (auto taken = copy.take_state(); !taken) return taken.error();
+  return copy.take_log(extent);
+}
+
 }  // namespace
+
+TopicCopy::TopicCopy(std::string directory, std::string output, Storage& storage)
+    : directory_(std::move(directory)),
+      output_(std::move(output)),
+      path_(unfinished_name(output_, storage)),
+      storage_(storage) {}
+
+TopicCopy::~TopicCopy() {
+  if (!is_finished_) remove_files(path_, storage_);
+}
+
+Result<void> TopicCopy::take_state() {
+  return Snapshot(directory_, path_, storage_).take_state();
+}
+
+// The schedule comes first: a message that leaves it meanwhile is then in both copies, and never in none.
+// Producers come before the segments, so that their file never says more than the log. With a schedule they
+// are left out: its mover would take the numbers of messages that it moved meanwhile for other ones.
+Result<SnapshotReport> TopicCopy::take_log(Extent extent) {
+  const auto names = list_if_there(delayed_in(directory_), storage_);
+  if (!names) return names.error();
+  SnapshotReport schedule;
+  if (extent != Extent::log && !names->empty()) {
+    const auto taken = Snapshot(delayed_in(directory_), delayed_in(path_), storage_).run();
+    if (!taken) return taken;
+    schedule = *taken;
+  }
+  Snapshot log(directory_, path_, storage_);
+  if (extent == Extent::topic_with_producers && names->empty()) {
+    if (auto taken = log.take_producers(); !taken) return taken.error();
+  }
+  auto report = log.take_log();
+  if (!report) return report;
+  add(schedule, *report);
+  // After the segments: a message that the log has dropped meanwhile was copied before.
+  if (auto carried = snapshot_carried(directory_, path_, storage_, *report); !carried) return carried.error();
+  if (auto synced = storage_.sync_directory(path_); !synced) return synced.error();
+  if (auto finished = finish(); !finished) return finished.error();
+  return report;
+}
+
+/// Gives the copy its name, and syncs that.
+Result<void> TopicCopy::finish() {
+  if (auto renamed = storage_.rename(path_, output_); !renamed) return renamed;
+  path_ = output_;
+  auto synced = storage_.sync_directory(parent_of(output_));
+  is_finished_ = synced.ok();
+  return synced;
+}
 
 Result<SnapshotReport> snapshot_log(const std::string& directory, const std::string& output,
                                     Storage& storage) {
-  NewSnapshot log(unfinished_name(output, storage), storage);
-  auto taken = log.take(directory);
-  if (!taken) return taken;
-  if (auto finished = log.finish(output); !finished) return finished.error();
-  return taken;
+  return take_all(directory, output, TopicCopy::Extent::log, storage);
 }
 
 Result<SnapshotReport> snapshot_topic(const std::string& directory, const std::string& output,
                                       Storage& storage) {
-  const std::string delayed = directory + "/" + delayed_directory_name;
-  const auto names = list_if_there(delayed, storage);
-  if (!names) return names.error();
-  if (names->empty()) return snapshot_log(directory, output, storage);
-  NewSnapshot log(unfinished_name(output, storage), storage);
-  const std::string within = log.path() + "/" + delayed_directory_name;
-  NewSnapshot schedule(log.path() + "-" + delayed_directory_name, storage);
-  const auto scheduled = schedule.take(delayed);
-  if (!scheduled) return scheduled;
-  auto taken = log.take(directory);
-  if (!taken) return taken;
-  add(*scheduled, *taken);
-  Result<void> done = schedule.finish(within);
-  if (done) done = log.finish(output);
-  if (!done) return done.error();
-  return taken;
+  return take_all(directory, output, TopicCopy::Extent::topic, storage);
 }
 
 }  // namespace lightq::log

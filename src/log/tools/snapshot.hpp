@@ -30,10 +30,43 @@ Result<SnapshotReport> snapshot_log(const std::string& directory, const std::str
                                     Storage& storage);
 
 /// Makes a snapshot of a topic's log as snapshot_log does, and of its delayed messages (the directory
-/// `delayed`), if there are any. These are copied first: a message that leaves meanwhile is then in both
-/// copies, and never in none. Both get the name `output` at once. Counts the damages and the copied bytes of
-/// both. Errors: as for snapshot_log.
+/// `delayed`), if there are any. These are copied before the log: a message that leaves meanwhile is then in
+/// both copies, and never in none. Both get the name `output` at once. Counts the damages and the copied
+/// bytes of both. Errors: as for snapshot_log.
 Result<SnapshotReport> snapshot_topic(const std::string& directory, const std::string& output,
                                       Storage& storage);
+
+/// A snapshot in two steps, for a backup of many topics. Messages and letters pass from one topic to another,
+/// and the state of a topic says which have arrived elsewhere. So the state of all topics is copied before
+/// the log of any: then no state is ahead of a log. Thread: one.
+class TopicCopy {
+ public:
+  enum class Extent {
+    log,                   ///< as snapshot_log
+    topic,                 ///< as snapshot_topic
+    topic_with_producers,  ///< also the producers that the topic knows, unless it has a schedule
+  };
+
+  /// Touches no file. The parameters are those of snapshot_log. Lifetime: the storage outlives this object.
+  TopicCopy(std::string directory, std::string output, Storage& storage);
+  TopicCopy(const TopicCopy&) = delete;
+  TopicCopy& operator=(const TopicCopy&) = delete;
+  /// Removes an unfinished copy.
+  ~TopicCopy();
+
+  /// Copies the cursors, with the state of groups. Called first. Errors: as for snapshot_log.
+  Result<void> take_state();
+  /// Copies everything else, and gives the copy its name. Errors: as for snapshot_log.
+  Result<SnapshotReport> take_log(Extent extent);
+
+ private:
+  Result<void> finish();
+
+  const std::string directory_;
+  const std::string output_;
+  std::string path_;
+  Storage& storage_;
+  bool is_finished_ = false;
+};
 
 }  // namespace lightq::log

@@ -14,6 +14,11 @@ class Latencies {
     ++buckets_[bucket_of(ns)];
     ++count_;
   }
+  /// Adds all durations of another object.
+  void add(const Latencies& others) {
+    for (std::size_t at = 0; at < buckets_.size(); ++at) buckets_[at] += others.buckets_[at];
+    count_ += others.count_;
+  }
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
   /// Returns the duration that a share of all (0 to 1) did not exceed, in seconds, within 3.2 %. 0 if there
