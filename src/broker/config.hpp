@@ -143,6 +143,11 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// Reads the environment of this process. Overwrites and removes LIGHTQ_ADMIN_PASSWORD after reading it, so
 /// that it does not stay in /proc. Not thread-safe, because the environment is not.
 std::optional<std::string> process_environment(const std::string& name);
+/// Returns the environment of this process for a start. Takes LIGHTQ_ADMIN_PASSWORD out of it at once, as
+/// process_environment does, and returns the password once. A program calls this before it waits for
+/// anything, such as a settings file that is a pipe, because `/proc/PID/environ` shows the password until
+/// then.
+Environment start_environment();
 
 /// Reads the settings. The environment overrides the file, and `overrides` overrides both (setting name →
 /// text, as from flags; with dashes or underscores). The file is `file` if given, otherwise the one that

@@ -1,12 +1,11 @@
-/// Reads settings from the TOML file, the environment and overrides. The only file that uses toml++. Layer:
-/// broker.
+/// Reads settings from the TOML file, the environment and overrides. Layer: broker.
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +17,8 @@
 
 #include "base/setting_error.hpp"
 #include "broker/config.hpp"
+#include "broker/settings/settings_reading.hpp"
+#include "broker/settings/toml_file.hpp"
 
 namespace lightq::broker {
 
@@ -52,23 +53,15 @@ Result<void> apply(Config& config, const Setting& setting, const std::string& te
   return Error{set.error().code, what + ": " + set.error().message + ", not \"" + shown_uri(text) + "\""};
 }
 
-std::string place(const std::string& file, const toml::source_region& region) {
-  return file + ":" + std::to_string(region.begin.line) + ":" + std::to_string(region.begin.column) + ": ";
-}
-
 /// Returns the value as text, if it has the setting's type.
-std::optional<std::string> text_of(const toml::node& node, SettingType type) {
-  if (type == SettingType::boolean) {
-    if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
-    return std::nullopt;
-  }
-  if (type != SettingType::number) {
-    if (const auto* text = node.as_string()) return text->get();
-  }
-  if (type != SettingType::text) {
-    if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  }
-  return std::nullopt;
+std::optional<std::string> text_of(const TomlValue& value, SettingType type) {
+  using Kind = TomlValue::Kind;
+  const bool may_be_text = type == SettingType::text || type == SettingType::bytes;
+  const bool may_be_number = type == SettingType::number || type == SettingType::bytes;
+  const bool fits = (value.kind == Kind::text && may_be_text) ||
+                    (value.kind == Kind::number && may_be_number) ||
+                    (value.kind == Kind::boolean && type == SettingType::boolean);
+  return fits ? std::optional(value.text) : std::nullopt;
 }
 
 const char* type_word(SettingType type) {
@@ -81,49 +74,50 @@ const char* type_word(SettingType type) {
   return "";
 }
 
-Result<void> apply_environment(Config& config, const Environment& environment) {
+/// Sets a value and notes its source, or notes the fault.
+void take(SettingsReading& reading, const Setting& setting, const std::string& text, const std::string& what,
+          const std::string& source) {
+  if (auto applied = apply(reading.config, setting, text, what); !applied)
+    reading.faults.push_back(applied.error());
+  else
+    reading.sources[setting.name] = source;
+}
+
+void take_environment(SettingsReading& reading, const Environment& environment) {
   for (const auto& setting : settings()) {
     const auto name = environment_name(setting);
     const auto value = environment(name);
-    if (!value || value->empty()) continue;
-    if (auto applied = apply(config, setting, *value, name); !applied) return applied;
+    if (value && !value->empty()) take(reading, setting, *value, name, name);
   }
-  return {};
 }
 
-Result<void> apply_overrides(Config& config, const std::map<std::string, std::string>& overrides) {
+void take_overrides(SettingsReading& reading, const std::map<std::string, std::string>& overrides) {
   for (const auto& [name, value] : overrides) {
     auto flag = "--" + name;
     std::replace(flag.begin(), flag.end(), '_', '-');
     const auto* setting = find_setting(name);
-    if (setting == nullptr) return Error{ErrorCode::invalid_argument, flag + ": there is no such setting"};
-    if (auto applied = apply(config, *setting, value, flag); !applied) return applied;
+    if (setting != nullptr)
+      take(reading, *setting, value, flag, flag);
+    else
+      reading.faults.emplace_back(ErrorCode::invalid_argument, flag + ": there is no such setting");
   }
-  return {};
 }
 
-/// Reads the password from the file or the environment. The file takes precedence, because naming it is more
-/// deliberate.
-Result<void> read_admin_password(Config& config, const Environment& environment, const PipeWait& wait) {
-  constexpr std::string_view setting = "admin_password_file";
-  Secret from_environment = environment(password_variable).value_or("");
-  if (config.admin_password_file.empty()) {
-    config.admin_password = std::move(from_environment);
-  } else {
-    auto line = read_private_line(config.admin_password_file.string(), "the administrator's password",
-                                  limits::password_bytes_max, wait);
-    if (!line) return error_of_setting(setting, line.error());
-    config.admin_password = std::move(*line);
-    if (config.admin_password.empty()) {
-      return error_of_setting(setting, {ErrorCode::invalid_argument,
-                                        config.admin_password_file.string() + ": contains no password"});
-    }
+/// Reads one key of the top level of a file.
+void take_key(SettingsReading& reading, const TomlValue& key, const std::string& file) {
+  const auto* setting = find_setting(key.name);
+  if (setting == nullptr || key.name != setting->name) {
+    reading.faults.emplace_back(
+        ErrorCode::invalid_argument,
+        text_of_place(file, key.key) + key.name + ": there is no such setting" + suggestion_for(key.name));
+    return;
   }
-  if (config.admin_password.size() > limits::password_bytes_max) {
-    return Error{ErrorCode::invalid_argument, "the administrator's password has more than " +
-                                                  std::to_string(limits::password_bytes_max) + " bytes"};
-  }
-  return {};
+  const auto value = text_of(key, setting->type);
+  const auto what = text_of_place(file, key.value) + key.name;
+  if (value)
+    take(reading, *setting, *value, what, file + ":" + std::to_string(key.value.line));
+  else
+    reading.faults.emplace_back(ErrorCode::invalid_argument, what + ": must be " + type_word(setting->type));
 }
 
 }  // namespace
@@ -146,6 +140,17 @@ std::optional<std::string> process_environment(const std::string& name) {
   return value;
 }
 
+Environment start_environment() {
+  const auto password = std::make_shared<std::optional<Secret>>(take_secret_variable(password_variable));
+  return [password](const std::string& name) {
+    if (name != password_variable) return process_environment(name);
+    std::optional<std::string> taken;
+    if (*password) taken = (*password)->expose();
+    password->reset();
+    return taken;
+  };
+}
+
 Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment) {
   if (is_root) return std::filesystem::path("/var/lib/lightq");
   const auto state = environment("XDG_STATE_HOME").value_or("");
@@ -155,28 +160,41 @@ Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& 
   return Error{ErrorCode::invalid_argument, "data_dir: not set, and there is no home directory either"};
 }
 
-Result<void> apply_toml(Config& config, std::string_view text, const std::string& name) {
-  try {
-    const toml::table document = toml::parse(text);
-    for (const auto& [key, node] : document) {
-      const std::string key_name(key.str());
-      const auto* setting = find_setting(key_name);
-      if (setting == nullptr || key_name != setting->name) {
-        return Error{
-            ErrorCode::invalid_argument,
-            place(name, key.source()) + key_name + ": there is no such setting" + suggestion_for(key_name)};
-      }
-      const auto value = text_of(node, setting->type);
-      const auto what = place(name, node.source()) + key_name;
-      if (!value) {
-        return Error{ErrorCode::invalid_argument, what + ": must be " + type_word(setting->type)};
-      }
-      if (auto applied = apply(config, *setting, *value, what); !applied) return applied;
+Result<void> read_admin_password(Config& config, const Environment& environment, const PipeWait& wait) {
+  constexpr std::string_view setting = "admin_password_file";
+  // The file takes precedence, because naming it is more deliberate.
+  Secret from_environment = environment(password_variable).value_or("");
+  if (config.admin_password_file.empty()) {
+    config.admin_password = std::move(from_environment);
+  } else {
+    auto line = read_private_line(config.admin_password_file.string(), "the administrator's password",
+                                  limits::password_bytes_max, wait);
+    if (!line) return error_of_setting(setting, line.error());
+    config.admin_password = std::move(*line);
+    if (config.admin_password.empty()) {
+      return error_of_setting(setting, {ErrorCode::invalid_argument,
+                                        config.admin_password_file.string() + ": contains no password"});
     }
-    return {};
-  } catch (const toml::parse_error& error) {
-    return Error{ErrorCode::invalid_argument, place(name, error.source()) + std::string(error.description())};
   }
+  if (config.admin_password.size() > limits::password_bytes_max) {
+    return Error{ErrorCode::invalid_argument, "the administrator's password has more than " +
+                                                  std::to_string(limits::password_bytes_max) + " bytes"};
+  }
+  return {};
+}
+
+void read_toml(SettingsReading& reading, std::string_view text, const std::string& name) {
+  const auto keys = parse_toml(text, name);
+  if (!keys) return reading.faults.push_back(keys.error());
+  for (const TomlValue& key : *keys) take_key(reading, key, name);
+}
+
+Result<void> apply_toml(Config& config, std::string_view text, const std::string& name) {
+  SettingsReading reading{config, {}, {}};
+  read_toml(reading, text, name);
+  config = std::move(reading.config);
+  if (!reading.faults.empty()) return reading.faults.front();
+  return {};
 }
 
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
@@ -189,23 +207,35 @@ Result<Config> load_config(const std::optional<std::filesystem::path>& file, con
 
 Result<Config> load_settings(const std::optional<std::filesystem::path>& file, const Environment& environment,
                              const std::map<std::string, std::string>& overrides, const PipeWait& wait) {
-  Config config;
+  auto reading = read_settings(file, environment, overrides, wait);
+  if (!reading.faults.empty()) return reading.faults.front();
+  return std::move(reading.config);
+}
+
+SettingsReading read_settings(const std::optional<std::filesystem::path>& file,
+                              const Environment& environment,
+                              const std::map<std::string, std::string>& overrides, const PipeWait& wait) {
+  SettingsReading reading;
   std::filesystem::path path = file.value_or("");
   if (path.empty()) path = environment("LIGHTQ_CONFIG").value_or("");
   if (!path.empty()) {
     const auto text = read_public_file(path.string(), "settings", config_bytes_max, LinkRule::followed, wait);
-    if (!text) return text.error();
-    if (auto applied = apply_toml(config, text.value(), path.string()); !applied) return applied.error();
+    if (text)
+      read_toml(reading, text.value(), path.string());
+    else
+      reading.faults.push_back(text.error());
   }
-  if (auto applied = apply_environment(config, environment); !applied) return applied.error();
-  if (auto applied = apply_overrides(config, overrides); !applied) return applied.error();
-  if (auto checked = check_hosts(config); !checked) return checked.error();
-  if (config.data_dir.empty()) {
-    auto chosen = default_data_dir(geteuid() == 0, environment);
-    if (!chosen) return chosen.error();
-    config.data_dir = std::move(chosen).value();
-  }
-  return config;
+  take_environment(reading, environment);
+  take_overrides(reading, overrides);
+  if (!reading.faults.empty()) return reading;
+  if (auto checked = check_hosts(reading.config); !checked) reading.faults.push_back(checked.error());
+  if (!reading.config.data_dir.empty()) return reading;
+  auto chosen = default_data_dir(geteuid() == 0, environment);
+  if (chosen)
+    reading.config.data_dir = std::move(chosen).value();
+  else
+    reading.faults.push_back(chosen.error());
+  return reading;
 }
 
 }  // namespace lightq::broker

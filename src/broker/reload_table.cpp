@@ -1,6 +1,8 @@
 /// Compares settings with those in force, one by one. Layer: broker.
 #include "broker/reload_table.hpp"
 
+#include "broker/settings/value_text.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -8,7 +10,8 @@ namespace {
 template <auto member>
 constexpr ReloadRow row(std::string_view name, Effect effect) {
   return {name, effect, [](const Config& one, const Config& other) { return one.*member == other.*member; },
-          [](const Config& from, Config& to) { to.*member = from.*member; }};
+          [](const Config& from, Config& to) { to.*member = from.*member; },
+          [](const Config& config) { return value_text(config.*member); }};
 }
 
 using enum Effect;
