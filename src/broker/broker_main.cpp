@@ -21,6 +21,7 @@
 #include "broker/data_directory.hpp"
 #include "broker/logging/logging.hpp"
 #include "broker/service_manager.hpp"
+#include "log/storage/mapped_memory.hpp"
 
 namespace lightq::broker {
 
@@ -149,6 +150,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
     logging->reset();  // writes its lines first
     return fail(broker.error(), exit_failed);
   }
+  if (broker) log::give_back_code();
   if (broker) manager.tell("READY=1\nSTATUS=control " + (*broker)->control_uri());
   const std::string reason =
       serve_until_stopped(signals, broker ? broker->get() : nullptr, manager, **logging);

@@ -18,6 +18,7 @@
 #include <lightq/base/secret.hpp>
 
 #include "base/log_sink.hpp"
+#include "control/commands/topic_templates.hpp"
 
 namespace lightq::broker {
 
@@ -98,7 +99,8 @@ struct Config {
   std::uint64_t reactors = 0;          ///< 0: from the number of cores
   std::filesystem::path ipc_dir;       ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;
-  Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
+  Secret admin_password;                       ///< empty: the one in DATA_DIR/admin.json
+  std::vector<TopicTemplate> topic_templates;  ///< only in the file; not a row of settings()
 };
 
 /// The type of a setting's value. A configuration file must use the matching TOML type.

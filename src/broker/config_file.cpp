@@ -18,6 +18,7 @@
 #include "base/setting_error.hpp"
 #include "broker/config.hpp"
 #include "broker/settings/settings_reading.hpp"
+#include "broker/settings/template_tables.hpp"
 #include "broker/settings/toml_file.hpp"
 
 namespace lightq::broker {
@@ -105,6 +106,7 @@ void take_overrides(SettingsReading& reading, const std::map<std::string, std::s
 
 /// Reads one key of the top level of a file.
 void take_key(SettingsReading& reading, const TomlValue& key, const std::string& file) {
+  if (key.name == "topics") return read_templates(reading, key, file);
   const auto* setting = find_setting(key.name);
   if (setting == nullptr || key.name != setting->name) {
     reading.faults.emplace_back(
@@ -227,6 +229,7 @@ SettingsReading read_settings(const std::optional<std::filesystem::path>& file,
   }
   take_environment(reading, environment);
   take_overrides(reading, overrides);
+  check_templates(reading);
   if (!reading.faults.empty()) return reading;
   if (auto checked = check_hosts(reading.config); !checked) reading.faults.push_back(checked.error());
   if (!reading.config.data_dir.empty()) return reading;

@@ -1,8 +1,12 @@
 /// Lists the settings in force with their sources. Layer: broker.
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "broker/reload_table.hpp"
 #include "broker/settings/settings_reading.hpp"
+#include "broker/settings/template_tables.hpp"
+#include "broker/settings/value_text.hpp"
 
 namespace lightq::broker {
 
@@ -20,6 +24,21 @@ std::vector<ConfigValue> config_values(const SettingsReading& reading) {
     one.is_secret = one.value && setting.name == secret;
     if (one.is_secret) one.value.reset();
     all.push_back(std::move(one));
+  }
+  for (const TopicTemplate& each : reading.config.topic_templates) {
+    protocol::visit_topic_settings([&](const char* name, auto member) {
+      if (!each.given.has(name)) return;
+      const auto& value = each.settings.*member;
+      ConfigValue one{.table = each.pattern,
+                      .name = name,
+                      .is_text = std::is_enum_v<std::remove_cvref_t<decltype(value)>>,
+                      .source = reading.source_of(template_source(each.pattern, name))};
+      if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
+        one.value = to_word(value);
+      else
+        one.value = value_text(value);
+      all.push_back(std::move(one));
+    });
   }
   return all;
 }

@@ -15,9 +15,9 @@ TomlPlace begin_of(const toml::source_region& region) {
   return {region.begin.line, region.begin.column};
 }
 
-std::vector<TomlValue> members_of(const toml::table& table, int levels) {
+std::vector<TomlValue> members_of(const toml::table& from, int levels) {
   std::vector<TomlValue> members;
-  for (const auto& [key, node] : table) {
+  for (const auto& [key, node] : from) {
     TomlValue member{std::string(key.str()), {}, {}, begin_of(key.source()), begin_of(node.source()), {}};
     if (const auto* text = node.as_string()) {
       member.kind = TomlValue::Kind::text;
