@@ -160,8 +160,7 @@ TEST(TopicTemplateTables, FaultsNameTheirPlace) {
   EXPECT_THAT(fault_of("[topics.t]\nretention_ms = 5\nbroker_type = 'queue'"),
               HasSubstr("f.toml:2:1: retention_ms: only for broker_type file, queue_file"));
   std::string many;
-  for (std::size_t i = 0; i <= limits::topic_templates_max; ++i)
-    many += "[topics.t" + std::to_string(i) + "]\n";
+  for (std::size_t i = 0; i <= topic_templates_max; ++i) many += "[topics.t" + std::to_string(i) + "]\n";
   EXPECT_THAT(fault_of(many), HasSubstr("at most 256 templates, not 257"));
 }
 

@@ -43,7 +43,6 @@ inline constexpr std::size_t credentials_remembered_max =
 inline constexpr std::size_t users_max = 10'000;
 inline constexpr std::size_t rights_per_user_max = 256;  ///< rights of one user, each with a pattern
 inline constexpr std::size_t topic_pattern_bytes_max = 128;
-inline constexpr std::size_t topic_templates_max = 256;  ///< in the configuration file
 
 // Unauthenticated peers at the control socket.
 inline constexpr std::size_t requests_per_second_default =

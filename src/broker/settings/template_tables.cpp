@@ -98,9 +98,9 @@ void read_templates(SettingsReading& reading, const TomlValue& topics, const std
   if (topics.kind != TomlValue::Kind::table)
     return fault(reading, file, topics.value,
                  "topics: must have tables of topic templates, as in [topics.\"orders.*\"]");
-  if (topics.members.size() > limits::topic_templates_max)
+  if (topics.members.size() > topic_templates_max)
     return fault(reading, file, topics.key,
-                 "topics: at most " + std::to_string(limits::topic_templates_max) + " templates, not " +
+                 "topics: at most " + std::to_string(topic_templates_max) + " templates, not " +
                      std::to_string(topics.members.size()));
   for (const TomlValue& one : topics.members) read_template(reading, one, file);
 }

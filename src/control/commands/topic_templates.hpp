@@ -2,6 +2,7 @@
 /// control.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include <lightq/protocol/topic_settings.hpp>
 
 namespace lightq::broker {
+
+/// The number of templates in a configuration file.
+inline constexpr std::size_t topic_templates_max = 256;
 
 /// Defaults for new topics whose name matches a pattern.
 struct TopicTemplate {
