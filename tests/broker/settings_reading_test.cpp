@@ -139,8 +139,8 @@ TEST(TopicTemplateTables, AreReadWithTheirSources) {
     if (!one.table.empty()) lines.push_back(one.table + " " + one.name + " " + *one.value + " " + one.source);
   EXPECT_THAT(lines, ElementsAre("orders.* broker_type file f.toml:3", "orders.* overflow reject f.toml:6",
                                  "orders.* capacity_bytes 1073741824 f.toml:5",
-                                 "orders.* retention_ms 60000 f.toml:4", "ticks message_ttl_ms 5 f.toml:9",
-                                 "ticks open true f.toml:10"));
+                                 "orders.* retention_ms 60000 f.toml:4", "ticks open true f.toml:10",
+                                 "ticks message_ttl_ms 5 f.toml:9"));
 }
 
 TEST(TopicTemplateTables, FaultsNameTheirPlace) {

@@ -46,17 +46,17 @@ struct TopicSettings {
 template <typename Visit>
 constexpr void visit_topic_settings(Visit&& visit) {
   visit("broker_type", &TopicSettings::broker_type);
-  visit("ring_bytes", &TopicSettings::ring_bytes);
   visit("overflow", &TopicSettings::overflow);
-  visit("message_ttl_ms", &TopicSettings::message_ttl_ms);
+  visit("ring_bytes", &TopicSettings::ring_bytes);
   visit("capacity_bytes", &TopicSettings::capacity_bytes);
   visit("retention_bytes", &TopicSettings::retention_bytes);
   visit("retention_ms", &TopicSettings::retention_ms);
   visit("retention_messages", &TopicSettings::retention_messages);
   visit("retention_over_pending", &TopicSettings::retention_over_pending);
   visit("segment_bytes", &TopicSettings::segment_bytes);
-  visit("encrypt_at_rest", &TopicSettings::encrypt_at_rest);
   visit("open", &TopicSettings::open);
+  visit("encrypt_at_rest", &TopicSettings::encrypt_at_rest);
+  visit("message_ttl_ms", &TopicSettings::message_ttl_ms);
 }
 
 /// A set of names of settings: those that a request or a template gives. It leaves the others to defaults.

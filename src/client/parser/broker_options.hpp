@@ -104,15 +104,18 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
         ->type_name(each.value)
         ->group(heading_of_setting(each.name));
   }
+  auto json_key = std::make_shared<bool>(false);
   auto json = std::make_shared<bool>(false);
-  const CLI::App* const key = add_broker_key(verb, broker, *json);
+  const CLI::App* const key = add_broker_key(verb, broker, *json_key);
   const auto output = add_config_output(verb, broker, *json);
-  verb->callback([&parsed, &broker, overrides, file, key, output, json] {
+  verb->callback([&parsed, &broker, overrides, file, key, output, json_key, json] {
     parsed.is_broker = true;
     const bool prints_key = key != nullptr && key->parsed();
-    parsed.command = [&broker, overrides, file, prints_key, output, json] {
+    if (*json && !prints_key && !*output)
+      throw CLI::ValidationError("--json", "only with --check-config or --print-config");
+    parsed.command = [&broker, overrides, file, prints_key, output, json_key, json] {
       const auto config = file->empty() ? std::nullopt : std::optional(*file);
-      if (prints_key) return broker.print_key(*overrides, config, *json);
+      if (prints_key) return broker.print_key(*overrides, config, *json_key || *json);
       if (!*output) return broker.run(*overrides, config);
       return run_broker_config(broker.read_config(*overrides, config), **output, *json);
     };
