@@ -11,7 +11,7 @@
 #if defined(LIGHTQ_WITH_BROKER)
 #include "broker/broker_main.hpp"
 #include "broker/config.hpp"
-#include "broker/config_report.hpp"
+#include "broker/settings/config_report.hpp"
 #endif
 
 namespace {

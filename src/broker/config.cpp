@@ -12,7 +12,7 @@
 
 #include <lightq/protocol/session_link.hpp>
 
-#include "broker/settings/number_text.hpp"
+#include "broker/number_text.hpp"
 
 namespace lightq::broker {
 

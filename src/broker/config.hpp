@@ -18,7 +18,7 @@
 #include <lightq/base/secret.hpp>
 
 #include "base/log_sink.hpp"
-#include "control/commands/topic_templates.hpp"
+#include "control/templates/topic_templates.hpp"
 
 namespace lightq::broker {
 
@@ -169,7 +169,7 @@ Result<Config> load_settings(const std::optional<std::filesystem::path>& file, c
 /// Error: invalid_argument if there is no home directory either.
 Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment);
 
-/// Applies the settings of a TOML text. `name` is the file's name in errors (config_file.cpp).
+/// Applies the settings of a TOML text. `name` is the file's name in errors (settings/config_file.cpp).
 Result<void> apply_toml(Config& config, std::string_view text, const std::string& name);
 
 }  // namespace lightq::broker

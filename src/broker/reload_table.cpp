@@ -1,7 +1,7 @@
 /// Compares settings with those in force, one by one. Layer: broker.
 #include "broker/reload_table.hpp"
 
-#include "broker/settings/value_text.hpp"
+#include "broker/value_text.hpp"
 
 namespace lightq::broker {
 

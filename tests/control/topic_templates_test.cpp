@@ -1,5 +1,5 @@
 /// Tests of topic_templates: which template a topic gets, and which settings it takes from it.
-#include "control/commands/topic_templates.hpp"
+#include "control/templates/topic_templates.hpp"
 
 #include <gtest/gtest.h>
 

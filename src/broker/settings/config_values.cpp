@@ -6,7 +6,7 @@
 #include "broker/reload_table.hpp"
 #include "broker/settings/settings_reading.hpp"
 #include "broker/settings/template_tables.hpp"
-#include "broker/settings/value_text.hpp"
+#include "broker/value_text.hpp"
 
 namespace lightq::broker {
 

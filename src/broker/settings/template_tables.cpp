@@ -10,7 +10,7 @@
 #include <lightq/protocol/json_settings.hpp>
 #include <lightq/protocol/topic_pattern.hpp>
 
-#include "broker/settings/number_text.hpp"
+#include "broker/number_text.hpp"
 
 namespace lightq::broker {
 

@@ -11,7 +11,7 @@
 
 #include "access/client_keys.hpp"
 #include "admission/limit_counts.hpp"
-#include "control/commands/topic_templates.hpp"
+#include "control/templates/topic_templates.hpp"
 
 namespace lightq::broker {
 

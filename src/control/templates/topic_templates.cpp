@@ -1,5 +1,5 @@
 /// Chooses the template of a new topic. Layer: control.
-#include "control/commands/topic_templates.hpp"
+#include "control/templates/topic_templates.hpp"
 
 #include <algorithm>
 #include <optional>

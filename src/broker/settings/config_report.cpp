@@ -1,5 +1,5 @@
 /// Checks the configuration without starting a broker. Layer: broker.
-#include "broker/config_report.hpp"
+#include "broker/settings/config_report.hpp"
 
 #include <vector>
 
