@@ -182,10 +182,10 @@ TEST(JsonRequest, KnowsWhichSettingsOfANewTopicAreGiven) {
       R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","overflow":"block","retention_ms":5})";
   const auto read = parse_request(text).request;
   ASSERT_TRUE(read.ok()) << read.error().text();
-  const auto& create = std::get<CreateTopic>(*read);
-  ASSERT_TRUE(create.given);
-  EXPECT_TRUE(create.given->has("overflow") && create.given->has("retention_ms"));
-  EXPECT_FALSE(create.given->has("broker_type") || create.given->has("open"));
+  const auto& asked = std::get<CreateTopic>(*read);
+  ASSERT_TRUE(asked.given);
+  EXPECT_TRUE(asked.given->has("overflow") && asked.given->has("retention_ms"));
+  EXPECT_FALSE(asked.given->has("broker_type") || asked.given->has("open"));
   EXPECT_EQ(to_json(*read), text) << "a default that is given is written";
 }
 
