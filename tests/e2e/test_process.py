@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cli_support import CommandLine, lightq, numbers
-from support import BINARY, DEADLINE, Secrets, until
+from support import BINARY, DEADLINE, SANITIZED, Secrets, until
 
 HANGUP_IGNORED = ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")
 
@@ -240,6 +240,15 @@ def test_a_command_reports_a_file_that_cannot_grow(lightq):
 
 
 # --- A stop when nothing has changed ---
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory would be measured")
+def test_a_broker_that_is_ready_has_unmapped_the_code_of_its_start(broker):
+    def unmapped():
+        status = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{broker.process.pid}/status").read_text().splitlines())
+        return (int(status["VmHWM"].split()[0]) - int(status["VmRSS"].split()[0])) << 10
+
+    until(lambda: unmapped() > 2 << 20, lambda: f"more than {unmapped()} bytes of its peak to be unmapped")
+
+
 def test_a_stop_without_changes_writes_nothing(lightq):
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "file")
