@@ -244,7 +244,7 @@ def test_a_replaced_curve_key_is_named_and_waits_for_the_restart(make_broker):
     made.broker.logged("reload: nothing has changed; needs a restart: curve.key")
     made.control.ok("ping")
     key.write_bytes(b"too short")
-    assert "curve.key" in made.control.fails("foreign_format", "reload", **ASKER)["description"]
+    assert "curve.key" in made.control.fails("corrupt", "reload", **ASKER)["description"]
     key.unlink()
     assert made.reload() == ([], ["curve.key"])
     assert not key.exists(), "a reload creates no key"

@@ -16,8 +16,8 @@ struct Code {
   std::uint64_t resident_kib = 0;
 };
 
-/// Returns the size of all code of the program and its libraries, and how much of it is mapped at this moment.
-/// Source of the format: proc_pid_smaps(5).
+/// Returns the size of all code of the program and its libraries, and how much of it is mapped at this
+/// moment. Source of the format: proc_pid_smaps(5).
 Code code_of_this_process() {
   std::ifstream smaps("/proc/self/smaps");
   Code all;
