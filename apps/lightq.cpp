@@ -11,6 +11,7 @@
 #if defined(LIGHTQ_WITH_BROKER)
 #include "broker/broker_main.hpp"
 #include "broker/config.hpp"
+#include "broker/settings/config_report.hpp"
 #endif
 
 namespace {
@@ -24,6 +25,7 @@ lightq::cli::BrokerCommand broker_command() {
   }
   command.run = lightq::broker::run_broker;
   command.print_key = lightq::broker::print_broker_key;
+  command.read_config = lightq::broker::report_config;
 #endif
   return command;
 }

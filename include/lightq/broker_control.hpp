@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
+#include <lightq/protocol/control.hpp>
 #include <lightq/protocol/reload.hpp>
 
 namespace lightq::inline v1 {
@@ -13,7 +15,10 @@ namespace lightq::inline v1 {
 class Client;
 struct ClientState;
 
+using protocol::CreatedTopic;
+using protocol::GivenSettings;
 using protocol::ReloadReply;
+using protocol::TopicSettings;
 
 /// Requests about the broker, which need an administrator's credentials. The client may be destroyed before
 /// it. Thread: as Client.
@@ -27,6 +32,12 @@ class BrokerControl {
   /// names of the settings that have changed, and of those that need a restart. Errors: those of a broker's
   /// start, for example invalid_argument (nothing has changed then); not_supported; unauthorized_access.
   Result<ReloadReply> reload();
+
+  /// Creates a topic with those of the settings that `given` names. A topic template of the broker, or a
+  /// default, sets the others. Returns the settings of the topic. Needs the right to manage the topic.
+  /// Errors: as of Client::create_topic.
+  Result<CreatedTopic> create_topic(std::string_view topic, const TopicSettings& settings,
+                                    GivenSettings given);
 
  private:
   explicit BrokerControl(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}

@@ -220,7 +220,8 @@ void Broker::Parts::make_operations(bool insecure) {
           .client_keys = &client_keys_,
           .insecure = insecure,
           .limits_reached = limits_reached_.get(),
-          .evicted = [this] { return server_->evicted(); }});
+          .evicted = [this] { return server_->evicted(); },
+          .templates = TopicTemplates(config_.topic_templates)});
   handler_ = std::make_unique<CommandHandler>(*permissions_, *operations_);
   handler_->set_reload([this] { return reload(); });
   reactors_->set_observer(operations_->observer());
@@ -445,6 +446,9 @@ Result<protocol::ReloadReply> Broker::Parts::try_to_reload() {
   ReloadPlan plan = plan_reload(config_, *read);
   auto renewal = BrokerKeys::read_again(plan.config, *directory_);
   if (!renewal) return renewal.error();
+  const auto other_curve_key = keys_.curve_key_differs(*directory_);
+  if (!other_curve_key) return other_curve_key.error();
+  if (*other_curve_key) plan.needs_restart.emplace_back("curve.key");
   for (std::string& name : keys_.renew(std::move(*renewal))) {
     if (std::ranges::find(plan.changed, name) == plan.changed.end()) plan.changed.push_back(std::move(name));
   }
@@ -459,6 +463,7 @@ void Broker::Parts::apply(const Config& config) {
   user_connections_->set_per_user_max(connections_per_user_of(config));
   authenticator_->remember_at_most(config.credentials_remembered_max);
   operations_->change_limits(creation_limits_of(config));
+  operations_->change_templates(TopicTemplates(config.topic_templates));
   server_->change_limits(control_limits_of(config), config.requests_per_second);
   if (http_ != nullptr) http_->set_requests_per_second(config.requests_per_second);
   if (keys_.curve() != nullptr) server_->guard(keys_.control_authorizer());

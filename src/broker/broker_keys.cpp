@@ -2,6 +2,8 @@
 #include "broker/broker_keys.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "access/curve_key_file.hpp"
@@ -65,6 +67,15 @@ Result<BrokerKeys::Renewal> BrokerKeys::read_again(const Config& config, const D
   if (!allowed) return allowed.error();
   renewal.allowed = std::move(*allowed);
   return renewal;
+}
+
+Result<bool> BrokerKeys::curve_key_differs(const DataDirectory& directory) const {
+  if (curve_ == nullptr) return false;
+  std::error_code code;
+  if (!std::filesystem::exists(directory.curve_key_file(), code)) return true;
+  const auto next = open_curve_key(directory.curve_key_file());
+  if (!next) return next.error();
+  return (*next)->public_key() != curve_->public_key();
 }
 
 std::vector<std::string> BrokerKeys::renew(Renewal renewal) {

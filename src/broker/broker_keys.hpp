@@ -44,6 +44,9 @@ class BrokerKeys {
   /// With `encrypt`: reads the certificate, its key and the keys of clients again. Does not wait for pipes.
   /// Errors: those of open_curve and open_tls.
   [[nodiscard]] static Result<Renewal> read_again(const Config& config, const DataDirectory& directory);
+  /// With `encrypt`: returns true if the next start will use another CURVE key than this one, because its
+  /// file was replaced or removed. Errors: those of open_curve_key.
+  [[nodiscard]] Result<bool> curve_key_differs(const DataDirectory& directory) const;
   /// Brings keys into force that were read again. New connections use them. Returns the names of the settings
   /// that name other keys now. Thread: that of the control server.
   std::vector<std::string> renew(Renewal renewal);

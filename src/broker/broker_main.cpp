@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include <lightq/base/core_dumps.hpp>
-#include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_text.hpp>
 #include <lightq/base/z85.hpp>
 
@@ -22,6 +21,7 @@
 #include "broker/data_directory.hpp"
 #include "broker/logging/logging.hpp"
 #include "broker/service_manager.hpp"
+#include "log/storage/mapped_memory.hpp"
 
 namespace lightq::broker {
 
@@ -48,22 +48,6 @@ int fail(const Error& error, int exit_code) {
   append_escaping_controls(line, error.text(), "\n");
   print(STDERR_FILENO, line, room_within_ms);
   return exit_code;
-}
-
-/// Loads the settings. Takes the administrator's password out of the environment before waiting for anything,
-/// such as a settings file that is a pipe, because `/proc/PID/environ` shows the password until then.
-Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
-                    const std::optional<std::string>& config_file) {
-  static const std::string variable = "LIGHTQ_ADMIN_PASSWORD";
-  auto password = take_secret_variable(variable);
-  const auto environment = [&password](const std::string& name) {
-    if (name != variable) return process_environment(name);
-    std::optional<std::string> taken;
-    if (password) taken = password->expose();
-    password.reset();
-    return taken;
-  };
-  return load_config(config_file, environment, flag_overrides);
 }
 
 sigset_t stop_signals() {
@@ -142,7 +126,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
                const std::optional<std::string>& config_file) {
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
-  auto config = load(flag_overrides, config_file);
+  auto config = load_config(config_file, start_environment(), flag_overrides);
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
@@ -166,6 +150,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
     logging->reset();  // writes its lines first
     return fail(broker.error(), exit_failed);
   }
+  if (broker) log::give_back_code();
   if (broker) manager.tell("READY=1\nSTATUS=control " + (*broker)->control_uri());
   const std::string reason =
       serve_until_stopped(signals, broker ? broker->get() : nullptr, manager, **logging);
@@ -179,7 +164,7 @@ int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
                      const std::optional<std::string>& config_file, bool json) {
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
-  const auto config = load(flag_overrides, config_file);
+  const auto config = load_config(config_file, start_environment(), flag_overrides);
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);

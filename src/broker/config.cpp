@@ -6,51 +6,22 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <lightq/protocol/session_link.hpp>
+
+#include "broker/number_text.hpp"
 
 namespace lightq::broker {
 
 namespace {
 
-constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max();
 constexpr std::uint64_t day_ms = 24 * 60 * 60 * 1000;
 
 Error must_be(const std::string& what) {
   return {ErrorCode::invalid_argument, "must be " + what};
-}
-
-std::optional<std::uint64_t> parse_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// Parses `16777216`, `16MiB` or `16 MB`.
-std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = parse_number(text.substr(0, digits));
-  auto unit = text.substr(digits);
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 9> units = {{{"", 1},
-                                                                                {"B", 1},
-                                                                                {"KiB", limits::KiB},
-                                                                                {"MiB", limits::MiB},
-                                                                                {"GiB", limits::GiB},
-                                                                                {"TiB", 1024 * limits::GiB},
-                                                                                {"kB", 1000},
-                                                                                {"MB", 1'000'000},
-                                                                                {"GB", 1'000'000'000}}};
-  for (const auto& [name, bytes] : units) {
-    if (number && unit == name && *number <= any_number / bytes) return *number * bytes;
-  }
-  return std::nullopt;
 }
 
 Result<std::uint64_t> number_in(const std::string& text, std::uint64_t min, std::uint64_t max) {

@@ -18,6 +18,7 @@
 #include <lightq/base/secret.hpp>
 
 #include "base/log_sink.hpp"
+#include "control/templates/topic_templates.hpp"
 
 namespace lightq::broker {
 
@@ -98,7 +99,8 @@ struct Config {
   std::uint64_t reactors = 0;          ///< 0: from the number of cores
   std::filesystem::path ipc_dir;       ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;
-  Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
+  Secret admin_password;                       ///< empty: the one in DATA_DIR/admin.json
+  std::vector<TopicTemplate> topic_templates;  ///< only in the file; not a row of settings()
 };
 
 /// The type of a setting's value. A configuration file must use the matching TOML type.
@@ -143,6 +145,11 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// Reads the environment of this process. Overwrites and removes LIGHTQ_ADMIN_PASSWORD after reading it, so
 /// that it does not stay in /proc. Not thread-safe, because the environment is not.
 std::optional<std::string> process_environment(const std::string& name);
+/// Returns the environment of this process for a start. Takes LIGHTQ_ADMIN_PASSWORD out of it at once, as
+/// process_environment does, and returns the password once. A program calls this before it waits for
+/// anything, such as a settings file that is a pipe, because `/proc/PID/environ` shows the password until
+/// then.
+Environment start_environment();
 
 /// Reads the settings. The environment overrides the file, and `overrides` overrides both (setting name →
 /// text, as from flags; with dashes or underscores). The file is `file` if given, otherwise the one that
@@ -162,7 +169,7 @@ Result<Config> load_settings(const std::optional<std::filesystem::path>& file, c
 /// Error: invalid_argument if there is no home directory either.
 Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment);
 
-/// Applies the settings of a TOML text. `name` is the file's name in errors (config_file.cpp).
+/// Applies the settings of a TOML text. `name` is the file's name in errors (settings/config_file.cpp).
 Result<void> apply_toml(Config& config, std::string_view text, const std::string& name);
 
 }  // namespace lightq::broker

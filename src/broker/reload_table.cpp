@@ -1,6 +1,8 @@
 /// Compares settings with those in force, one by one. Layer: broker.
 #include "broker/reload_table.hpp"
 
+#include "broker/value_text.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -8,7 +10,8 @@ namespace {
 template <auto member>
 constexpr ReloadRow row(std::string_view name, Effect effect) {
   return {name, effect, [](const Config& one, const Config& other) { return one.*member == other.*member; },
-          [](const Config& from, Config& to) { to.*member = from.*member; }};
+          [](const Config& from, Config& to) { to.*member = from.*member; },
+          [](const Config& config) { return value_text(config.*member); }};
 }
 
 using enum Effect;
@@ -105,6 +108,8 @@ ReloadPlan plan_reload(const Config& in_force, const Config& read) {
     (at_once ? plan.changed : plan.needs_restart).emplace_back(each.name);
     if (at_once) each.copy(read, plan.config);
   }
+  if (in_force.topic_templates != read.topic_templates) plan.changed.emplace_back("topics");
+  plan.config.topic_templates = read.topic_templates;
   return plan;
 }
 
@@ -112,6 +117,7 @@ void take_reloadable(const Config& from, Config& to) {
   for (const ReloadRow& each : rows) {
     if (each.effect != Effect::restart) each.copy(from, to);
   }
+  to.topic_templates = from.topic_templates;
 }
 
 std::string reload_text(const protocol::ReloadReply& reply) {

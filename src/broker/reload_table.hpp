@@ -1,6 +1,7 @@
 /// The table of settings that says which a reload changes at once, and which need a restart. Layer: broker.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,12 +20,14 @@ enum class Effect {
   restart,
 };
 
-/// One setting: when it takes effect, and how to compare and copy its value.
+/// One setting: when it takes effect, and how to compare, copy and show its value.
 struct ReloadRow {
   std::string_view name;  ///< that of the Setting
   Effect effect;
   bool (*is_same)(const Config& one, const Config& other);
   void (*copy)(const Config& from, Config& to);
+  /// Returns the value as `Setting::set` accepts it; nothing if it is not set.
+  std::optional<std::string> (*text)(const Config& config);
 };
 
 /// Returns a row for each of settings(), in their order.

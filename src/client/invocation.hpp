@@ -47,6 +47,7 @@ struct Common {
 struct TopicCreate {
   std::string topic;
   TopicSettings settings;
+  protocol::GivenSettings given;
 };
 
 /// A change of a topic's settings.

@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -198,6 +200,31 @@ const std::set<std::string> all_commands = {"backup",
                                             "user remove",
                                             "user revoke",
                                             "version"};
+
+TEST(CommandLine, ReadsTheConfigurationInPlaceOfARun) {
+  FakeBroker fake;
+  int reads = 0;
+  std::vector<Error> faults;
+  fake.command.read_config = [&](const Overrides& given, const std::optional<std::string>& named) {
+    ++reads;
+    EXPECT_EQ(given, (Overrides{{"topics_max", "5"}}));
+    EXPECT_EQ(named, "f.toml");
+    return broker::ConfigReport{{}, faults};
+  };
+  for (const char* const flag : {"--check-config", "--print-config"}) {
+    const std::vector<std::string> arguments = {"broker", flag, "--topics-max", "5", "--config", "f.toml"};
+    faults = {};
+    EXPECT_EQ(run(fake, arguments), 0);
+    faults = {{ErrorCode::invalid_argument, "f.toml:1:1: wrong"}};
+    EXPECT_EQ(run(fake, arguments), 2);
+    faults = {{ErrorCode::io_error, "cannot read f.toml"}};
+    EXPECT_EQ(run(fake, arguments), 1);
+  }
+  EXPECT_EQ(reads, 6);
+  EXPECT_FALSE(fake.file) << "a broker was run";
+  EXPECT_EQ(run(fake, {"broker", "--check-config", "--print-config"}), 2);
+  EXPECT_EQ(run(fake, {"broker", "--json"}), 2);
+}
 
 TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;

@@ -42,7 +42,7 @@ class OperationsTest : public ::testing::Test {
     protocol::TopicSettings settings;
     settings.broker_type = type;
     const protocol::Credentials own{own_user, own_user.empty() ? "" : planted::owner_password};
-    return code<void>([&](const Done<void>& done) {
+    return code<protocol::CreatedTopic>([&](const Done<protocol::CreatedTopic>& done) {
       operations.topics().create(asker, {name(topic), settings, own}, done);
     });
   }
@@ -153,7 +153,7 @@ TEST_F(OperationsTest, StatisticsShowOnlyTopicsThatTheAskerKnows) {
 TEST_F(OperationsTest, AnAskerThatLosesItsRightDuringAHashIsRefused) {
   const Asker ann = create_user("ann", {"t*", {.manage = true}});
   EXPECT_EQ(create(ann, "t1", "own"), "ok");
-  const auto refused = code<void>([&](const Done<void>& done) {
+  const auto refused = code<protocol::CreatedTopic>([&](const Done<protocol::CreatedTopic>& done) {
     operations.topics().create(ann, {name("t2"), {}, {"another", planted::other_password}}, done);
     ASSERT_TRUE(catalogue->remove_user(ann.holder.user));
   });

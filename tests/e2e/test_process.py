@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cli_support import CommandLine, lightq, numbers
-from support import BINARY, DEADLINE, Secrets, until
+from support import BINARY, DEADLINE, SANITIZED, Secrets, until
 
 HANGUP_IGNORED = ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")
 
@@ -240,6 +240,21 @@ def test_a_command_reports_a_file_that_cannot_grow(lightq):
 
 
 # --- A stop when nothing has changed ---
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory would be measured")
+def test_a_broker_that_is_ready_has_unmapped_the_code_of_its_start(broker):
+    def code():
+        """Returns the KiB of code of the program and its libraries, and how many of them are mapped."""
+        size, resident, is_code = 0, 0, False
+        for words in map(str.split, pathlib.Path(f"/proc/{broker.process.pid}/smaps").read_text().splitlines()):
+            if not words[0].endswith(":"):
+                is_code = words[1] == "r-xp" and words[-1].startswith("/")
+            elif is_code and words[0] in ("Size:", "Rss:"):
+                size, resident = (size + int(words[1]), resident) if words[0] == "Size:" else (size, resident + int(words[1]))
+        return size, resident
+
+    until(lambda: 0 < code()[1] < code()[0] / 4, lambda: f"most of the code to be unmapped: {code()}")
+
+
 def test_a_stop_without_changes_writes_nothing(lightq):
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "file")

@@ -243,6 +243,25 @@ def test_a_changed_list_of_client_keys_acts_on_new_connections(make_broker):
     connect(pairs[1]).ok("ping")
 
 
+def test_a_replaced_curve_key_is_named_and_waits_for_the_restart(make_broker):
+    made = Reloadable(make_broker, "--encrypt").start()
+    key = made.broker.data_dir / "curve.key"
+    first = key.read_bytes()
+    assert made.reload() == ([], [])
+    key.write_bytes(bytes(reversed(first)))
+    assert made.reload() == ([], ["curve.key"])
+    made.broker.logged("reload: nothing has changed; needs a restart: curve.key")
+    made.control.ok("ping")
+    key.write_bytes(b"too short")
+    assert "curve.key" in made.control.fails("corrupt", "reload", **ASKER)["description"]
+    key.unlink()
+    assert made.reload() == ([], ["curve.key"])
+    assert not key.exists(), "a reload creates no key"
+    key.write_bytes(first)
+    key.chmod(0o600)
+    assert made.reload() == ([], [])
+
+
 # --- SIGUSR1 ----------------------------------------------------------------------------------------------------------
 
 

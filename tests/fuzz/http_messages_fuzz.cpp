@@ -12,6 +12,7 @@
 
 #include "http/control_command.hpp"
 #include "http/messages/message_text.hpp"
+#include "support/message_lines.hpp"
 
 namespace {
 

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/limits.hpp>
+
+#include "support/message_lines.hpp"
 
 namespace lightq::broker {
 
@@ -159,6 +162,38 @@ TEST(MessageText, ReadsRanges) {
   std::string many = "0";
   for (int i = 1; i < 1025; ++i) many += "," + std::to_string(2 * i);
   EXPECT_FALSE(ranges_of(many));
+}
+
+/// Returns the number of steps in which the lines are read and packed.
+std::size_t steps_of(std::string text) {
+  MessageLines lines(std::move(text));
+  std::size_t steps = 1;
+  while (!lines.work()) ++steps;
+  EXPECT_TRUE(lines.take().ok());
+  return steps;
+}
+
+TEST(MessageLines, AStepHasABoundedNumberOfLines) {
+  const std::size_t count = 5 * MessageLines::lines_at_once;
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += "{}\n";
+  EXPECT_GE(steps_of(text), 2 * count / MessageLines::lines_at_once) << "each line is read, then packed";
+  EXPECT_GE(steps_of(std::string(count, '\n') + "{}"), count / MessageLines::lines_at_once)
+      << "empty lines count";
+}
+
+TEST(MessageLines, AStepHasABoundedNumberOfBytes) {
+  const std::string line = "{\"payload\":\"" + std::string(MessageLines::bytes_at_once, 'a') + "\"}\n";
+  EXPECT_GE(steps_of(line + line + line), 6U);
+  EXPECT_LE(steps_of("{}\n{}\n"), 1U) << "few lines need one step";
+}
+
+TEST(MessageLines, AFaultEndsTheWork) {
+  std::string text = "{}\n[]\n";
+  for (std::size_t i = 0; i < 5 * MessageLines::lines_at_once; ++i) text += "{}\n";
+  MessageLines lines(std::move(text));
+  while (!lines.work()) ADD_FAILURE() << "lines after a fault were read";
+  EXPECT_EQ(lines.take().error().message, "line 2: not an object");
 }
 
 }  // namespace

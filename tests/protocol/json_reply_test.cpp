@@ -161,6 +161,10 @@ TEST(JsonReply, ReadsItsOwnOutput) {
   file.retention_ms = 5;
   TopicStats other = full_topic_stats();
   other.topic = "tested";
+  OkReply created{"create_topic", {}, {}};
+  created.created = CreatedTopic{file};
+  OkReply created_by_template{"create_topic", {}, {}};
+  created_by_template.created = CreatedTopic{direct, "d*"};
   const std::vector<std::pair<Request, Reply>> pairs = {
       {StatsAll{}, StatsAllReply{{full_topic_stats(), other}, "tested"}},
       {StatsAll{}, StatsAllReply{}},
@@ -171,6 +175,8 @@ TEST(JsonReply, ReadsItsOwnOutput) {
       {Purge{{}, topic, {}}, OkReply{"purge", {}, {}, 12}},
       {DeleteTopic{{}, topic}, OkReply{"delete_topic", "done", {}}},
       {CreateTopic{{}, topic, {}, {}}, OkReply{"create_topic", "topic created successfully", {}}},
+      {CreateTopic{{}, topic, {}, {}}, created},
+      {CreateTopic{{}, topic, {}, {}}, created_by_template},
       {Version{}, VersionReply{"0.1.0", 1}},
       {join, JoinReply{"test", "tcp://h:1", {}}},
       {join, JoinReply{"test", "tcp://h:1", Ticket{"ab", "cd", 12}}},

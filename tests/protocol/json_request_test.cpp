@@ -177,6 +177,18 @@ TEST(JsonRequest, ReadsItsOwnOutputAboutDelayedMessages) {
   for (const auto& request : requests) expect_read(request);
 }
 
+TEST(JsonRequest, KnowsWhichSettingsOfANewTopicAreGiven) {
+  const std::string text =
+      R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","overflow":"block","retention_ms":5})";
+  const auto read = parse_request(text).request;
+  ASSERT_TRUE(read.ok()) << read.error().text();
+  const auto& asked = std::get<CreateTopic>(*read);
+  ASSERT_TRUE(asked.given);
+  EXPECT_TRUE(asked.given->has("overflow") && asked.given->has("retention_ms"));
+  EXPECT_FALSE(asked.given->has("broker_type") || asked.given->has("open"));
+  EXPECT_EQ(to_json(*read), text) << "a default that is given is written";
+}
+
 TEST(JsonRequest, ReadsItsOwnOutput) {
   const TopicSettings settings{
       BrokerType::queue_file, 1 << 20, Overflow::drop_oldest, 1, 2, 3, 4, 1 << 20, true};
@@ -322,8 +334,9 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{
             R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","broker_type":"direct","overflow":"block"})",
             invalid_request, "overflow: only for"},
-        Hostile{R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t"})",
-                invalid_request, "broker_type: missing"}));
+        Hostile{
+            R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","broker_type":null})",
+            invalid_request, "broker_type: must be one of"}));
 
 const std::string set_group = R"({"cmd":"set_group","topic":"t","group":"g")";
 const std::string set_schedule = R"({"cmd":"set_schedule","topic":"t","name":"n")";

@@ -27,19 +27,6 @@
 
 namespace lightq::inline v1 {
 
-namespace detail {
-
-/// Errors: invalid_argument.
-inline Result<TopicName> topic_name_of(std::string_view text) {
-  if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
-  return Error{
-      ErrorCode::invalid_argument,
-      "'" + std::string(text) +
-          "' is not a topic name: it must have 1 to 128 of A-Z a-z 0-9 . _ -, and not begin with . or -"};
-}
-
-}  // namespace detail
-
 /// Joins and leaves a topic for one plain producer or consumer.
 class Client::Member final : public Membership {
  public:

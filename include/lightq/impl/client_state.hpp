@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -24,6 +25,19 @@
 #include <lightq/options.hpp>
 
 namespace lightq::inline v1 {
+
+namespace detail {
+
+/// Errors: invalid_argument.
+inline Result<TopicName> topic_name_of(std::string_view text) {
+  if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
+  return Error{
+      ErrorCode::invalid_argument,
+      "'" + std::string(text) +
+          "' is not a topic name: it must have 1 to 128 of A-Z a-z 0-9 . _ -, and not begin with . or -"};
+}
+
+}  // namespace detail
 
 /// The keys of a client on its control connection and at data endpoints. Null: nothing is encrypted.
 struct ClientIdentities {

@@ -80,6 +80,19 @@ LIGHTQ_INLINE Result<ReloadReply> BrokerControl::reload() {
   return state_->ask_for<ReloadReply>(protocol::Reload{state_->manager()});
 }
 
+LIGHTQ_INLINE Result<CreatedTopic> BrokerControl::create_topic(std::string_view topic,
+                                                               const TopicSettings& settings,
+                                                               GivenSettings given) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  const bool as_admin = !state_->options.admin.user_id.empty();
+  auto reply = state_->ask_for<protocol::OkReply>(protocol::CreateTopic{
+      state_->manager(), std::move(*name), settings, as_admin ? state_->options.user : Credentials{}, given});
+  if (!reply) return reply.error();
+  // A broker without topic templates does not return the settings.
+  return reply->created.value_or(CreatedTopic{settings});
+}
+
 LIGHTQ_INLINE Result<void> ScheduleControl::set(std::string_view name, const ScheduleSettings& settings) {
   if (!topic_) return detail::no_topic_of_schedules();
   const auto reply = state_->ask_for<protocol::OkReply>(

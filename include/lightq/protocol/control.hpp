@@ -73,6 +73,9 @@ struct CreateTopic {
   /// The topic's own credentials, which clients present when they join. Left out (on the wire both `user_id`
   /// and `password` are missing, here both are empty): only the admin may use the topic, unless it is open.
   Credentials user;
+  /// The settings that the request gives; a topic template of the broker, or a default, sets the others.
+  /// Nothing, for a request that is sent: broker_type and the settings that differ from their defaults.
+  std::optional<GivenSettings> given = {};
 };
 struct DeleteTopic {
   Credentials admin;
@@ -331,6 +334,13 @@ struct ErrorReply {
   std::string description;
 };
 
+/// The topic that create_topic has created.
+struct CreatedTopic {
+  TopicSettings settings;
+  std::string topic_template = {};  ///< the pattern of the template that gave defaults; empty: none
+  friend bool operator==(const CreatedTopic&, const CreatedTopic&) = default;
+};
+
 /// The reply to create_topic, set_topic, delete_topic, leave, delete_group, pause, resume, purge, set_group,
 /// seek_group, retry_dead, purge_dead, cancel_delayed, hurry_delayed, reschedule_delayed, ping and the
 /// requests that change users or schedules. It reports success only.
@@ -346,7 +356,8 @@ struct OkReply {
   std::optional<ReturnedLetters> returned = {};  ///< retry_dead on a dead-letter topic
   /// cancel_delayed, hurry_delayed, reschedule_delayed. Its number of messages is also in `messages`.
   std::optional<DelayedCount> delayed = {};
-  std::optional<GroupMove> moved = {};  ///< seek_group
+  std::optional<GroupMove> moved = {};       ///< seek_group
+  std::optional<CreatedTopic> created = {};  ///< create_topic
 };
 
 struct VersionReply {

@@ -2,6 +2,10 @@
 /// Layer: protocol.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <type_traits>
+
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 
@@ -9,24 +13,19 @@ namespace lightq::inline v1::protocol::detail {
 
 /// Fails for a setting that does not apply to the topic's broker_type; such a setting is never ignored.
 inline void check_applicable(FieldReader& fields, BrokerType type) {
-  if (!has_ring(type) && fields.has("ring_bytes"))
-    fields.fail("ring_bytes", "only for broker_type queue, queue_file");
-  if (!has_log(type) && fields.has("overflow")) {
-    fields.fail("overflow", "only for broker_type queue, file, queue_file");
-  }
-  if (!has_log(type) && fields.has("message_ttl_ms"))
-    fields.fail("message_ttl_ms", "only for broker_type queue, file, queue_file");
-  for (const char* name : {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages",
-                           "retention_over_pending", "segment_bytes", "encrypt_at_rest"}) {
-    if (!has_files(type) && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
-  }
+  visit_topic_settings([&](const char* name, auto) {
+    if (fields.has(name) && !has_setting(type, name))
+      fields.fail(name, "only for broker_type " + std::string(types_with_setting(name)));
+  });
 }
 
-inline TopicSettings read_settings(FieldReader& fields) {
+/// Reads the settings that are given, and does not check whether they apply to the broker_type.
+/// `default_type`: the type if none is given; nothing: a missing type is an error.
+inline TopicSettings read_setting_values(FieldReader& fields, std::optional<BrokerType> default_type) {
   using namespace limits;
   TopicSettings settings;
   settings.broker_type =
-      fields.word<BrokerType>("broker_type", "queue, file, direct, queue_file", std::nullopt);
+      fields.word<BrokerType>("broker_type", "queue, file, direct, queue_file", default_type);
   settings.ring_bytes = fields.number("ring_bytes", ring_bytes_min, ring_bytes_max, ring_bytes_default);
   settings.overflow = fields.word<Overflow>("overflow", "block, reject, drop_oldest", Overflow::block);
   settings.capacity_bytes = fields.number("capacity_bytes", 0, number_max, 0);
@@ -39,8 +38,38 @@ inline TopicSettings read_settings(FieldReader& fields) {
   settings.open = fields.boolean("open", false);
   settings.encrypt_at_rest = fields.boolean("encrypt_at_rest", false);
   settings.message_ttl_ms = fields.number("message_ttl_ms", 0, ttl_ms_max, 0);
+  return settings;
+}
+
+/// Reads the settings of an existing topic.
+inline TopicSettings read_settings(FieldReader& fields) {
+  const TopicSettings settings = read_setting_values(fields, std::nullopt);
   if (!fields.error()) check_applicable(fields, settings.broker_type);
   return settings;
+}
+
+/// Returns the settings that are given.
+inline GivenSettings read_given_settings(const FieldReader& fields) {
+  GivenSettings given;
+  visit_topic_settings([&](const char* name, auto) {
+    if (fields.has(name)) given.add(name);
+  });
+  return given;
+}
+
+template <typename Value>
+void write_setting(OrderedJson& to, const char* name, const Value& value) {
+  if constexpr (std::is_enum_v<Value>)
+    to[name] = to_word(value);
+  else
+    to[name] = value;
+}
+
+/// Writes the settings that are given.
+inline void write_given_settings(OrderedJson& to, const TopicSettings& settings, GivenSettings given) {
+  visit_topic_settings([&](const char* name, auto member) {
+    if (given.has(name)) write_setting(to, name, settings.*member);
+  });
 }
 
 /// Writes only the settings that differ from their defaults, so that settings that do not apply are not sent.

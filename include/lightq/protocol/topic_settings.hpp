@@ -42,6 +42,45 @@ struct TopicSettings {
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 
+/// Calls `visit` with the name of each setting and a pointer to its member.
+template <typename Visit>
+constexpr void visit_topic_settings(Visit&& visit) {
+  visit("broker_type", &TopicSettings::broker_type);
+  visit("overflow", &TopicSettings::overflow);
+  visit("ring_bytes", &TopicSettings::ring_bytes);
+  visit("capacity_bytes", &TopicSettings::capacity_bytes);
+  visit("retention_bytes", &TopicSettings::retention_bytes);
+  visit("retention_ms", &TopicSettings::retention_ms);
+  visit("retention_messages", &TopicSettings::retention_messages);
+  visit("retention_over_pending", &TopicSettings::retention_over_pending);
+  visit("segment_bytes", &TopicSettings::segment_bytes);
+  visit("open", &TopicSettings::open);
+  visit("encrypt_at_rest", &TopicSettings::encrypt_at_rest);
+  visit("message_ttl_ms", &TopicSettings::message_ttl_ms);
+}
+
+/// A set of names of settings: those that a request or a template gives. It leaves the others to defaults.
+class GivenSettings {
+ public:
+  /// Adds a setting. Other names are ignored.
+  constexpr void add(std::string_view name) { bits_ |= bit_of(name); }
+  [[nodiscard]] constexpr bool has(std::string_view name) const { return (bits_ & bit_of(name)) != 0; }
+  friend bool operator==(const GivenSettings&, const GivenSettings&) = default;
+
+ private:
+  static constexpr std::uint32_t bit_of(std::string_view name) {
+    std::uint32_t found = 0;
+    std::uint32_t bit = 1;
+    visit_topic_settings([&](std::string_view setting, auto) {
+      if (setting == name) found = bit;
+      bit <<= 1U;
+    });
+    return found;
+  }
+
+  std::uint32_t bits_ = 0;
+};
+
 /// A change of a topic's settings: those that are given. The others of TopicSettings do not change.
 /// The settings that a topic is created with and that are missing here are fixed.
 struct TopicChange {
@@ -85,6 +124,20 @@ constexpr bool has_files(BrokerType type) {
 /// Returns true if topics of this type have a log that can be full, so that `overflow` applies.
 constexpr bool has_log(BrokerType type) {
   return type != BrokerType::direct;
+}
+
+/// Returns true if topics of this type have the setting of this name.
+constexpr bool has_setting(BrokerType type, std::string_view name) {
+  if (name == "broker_type" || name == "open") return true;
+  if (name == "ring_bytes") return has_ring(type);
+  if (name == "overflow" || name == "message_ttl_ms") return has_log(type);
+  return has_files(type);
+}
+/// Returns the types of topics that have the setting of this name, as a list of their words.
+constexpr std::string_view types_with_setting(std::string_view name) {
+  if (has_setting(BrokerType::direct, name)) return "queue, file, direct, queue_file";
+  if (!has_setting(BrokerType::file, name)) return "queue, queue_file";
+  return has_setting(BrokerType::queue, name) ? "queue, file, queue_file" : "file, queue_file";
 }
 
 constexpr std::string_view to_word(BrokerType type) {

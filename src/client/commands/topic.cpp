@@ -1,11 +1,13 @@
 /// `lightq topic create|set|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <lightq/base/shown_uri.hpp>
+#include <lightq/broker_control.hpp>
 #include <lightq/protocol/json.hpp>
 
 #include "client/confirmation.hpp"
@@ -31,6 +33,15 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
   Output out;  // a topic's name has no character that JSON escapes
   out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"" + more + "}\n");
   return out.end() ? exit_ok : exit_failure;
+}
+
+/// Returns the members of a reply about the new topic, each with a comma before it.
+std::string settings_json(const CreatedTopic& created) {
+  protocol::OkReply reply{"create_topic", "", {}};
+  reply.created = created;
+  const std::string text = protocol::to_json(protocol::Reply(std::move(reply)));
+  const std::size_t begin = text.find(",\"settings\"");
+  return text.substr(begin, text.size() - begin - 1);
 }
 
 /// Returns the most messages of the topic that a group or a subscriber has not done yet.
@@ -78,14 +89,20 @@ int run_topic_create(const Common& common, const TopicCreate& create) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
   const ClientOptions& options = client->options();
+  const Result<CreatedTopic> created =
+      BrokerControl::of(*client).create_topic(create.topic, create.settings, create.given);
+  if (!created) return fail(created.error(), create.topic);
   const bool by_user = options.admin.user_id.empty();
-  const std::string whose = create.settings.open ? "open to all"
-                            : by_user            ? "for users with a right on it"
+  const std::string whose = created->settings.open ? "open to all"
+                            : by_user              ? "for users with a right on it"
                             : options.user.user_id.empty()
                                 ? "for the administrator and users with a right on it"
                                 : "for user '" + shown_user(options.user.user_id) + "'";
-  return done(common, client->create_topic(create.topic, create.settings), "create_topic", create.topic,
-              "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
+  const std::string by =
+      created->topic_template.empty() ? "" : ", by the template " + created->topic_template;
+  return done(common, Result<void>(), "create_topic", create.topic,
+              "created (" + std::string(to_word(created->settings.broker_type)) + ", " + whose + by + ")",
+              settings_json(*created));
 }
 
 int run_topic_set(const Common& common, const TopicSet& set) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "client/commands/broker_config.hpp"
+#include "client/parser/command_line.hpp"
 #include "client/parser/command_options.hpp"
 
 namespace lightq::cli {
@@ -39,6 +41,39 @@ inline std::string heading_of_setting(std::string_view name) {
   return "Limits";
 }
 
+/// Adds `broker key`; returns nothing if this program has no broker.
+inline const CLI::App* add_broker_key(CLI::App* verb, const BrokerCommand& broker, bool& json) {
+  if (!broker.print_key) return nullptr;
+  CLI::App* print =
+      verb->add_subcommand("key", "print the public key by which clients recognise an encrypting broker");
+  print->set_help_flag("-h,--help", "show this text");
+  print->fallthrough();  // accepts the broker's own flags after the word, too
+  print->footer(
+      "The key is stored in the data directory, and is created if there is none yet: give the same "
+      "--data-dir as to the broker.\n\nExamples:\n  lightq broker key\n  lightq broker key --data-dir "
+      "./data\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
+      "2 wrong usage.");
+  add_json_document(print, json);
+  return print;
+}
+
+/// Adds the flags that print or check the configuration. The result is set if one of them is given.
+inline std::shared_ptr<std::optional<ConfigOutput>> add_config_output(CLI::App* verb,
+                                                                      const BrokerCommand& broker,
+                                                                      bool& json) {
+  auto output = std::make_shared<std::optional<ConfigOutput>>();
+  if (!broker.read_config) return output;
+  CLI::Option* const check = verb->add_flag_callback(
+      "--check-config", [output] { *output = ConfigOutput::verdict; },
+      "check the configuration and the files that it names, and start nothing");
+  CLI::Option* const print = verb->add_flag_callback(
+      "--print-config", [output] { *output = ConfigOutput::values; },
+      "print the configuration as TOML, each value with its source, and start nothing");
+  print->excludes(check);
+  verb->add_flag("--json", json, "with --check-config or --print-config: print JSON, for programs");
+  return output;
+}
+
 /// Adds the verb `broker`. Lifetime: `broker` must outlive the parse.
 inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
   CLI::App* verb = app->add_subcommand("broker", "run a broker");
@@ -46,7 +81,8 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
   verb->footer(
       "Without flags the broker runs on loopback with its default data directory. Flags override the "
       "environment, and the environment overrides the file.\n\nExamples:\n  lightq broker\n  lightq broker "
-      "--data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n\nSignals: SIGTERM and SIGINT "
+      "--data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n  lightq broker --config "
+      "lightq.toml --check-config\n\nSignals: SIGTERM and SIGINT "
       "stop "
       "the broker, SIGHUP makes it read its settings again (see  lightq reload), SIGUSR1 opens the log file "
       "again.\n\nExit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.");
@@ -68,27 +104,20 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
         ->type_name(each.value)
         ->group(heading_of_setting(each.name));
   }
-  const CLI::App* key = nullptr;
+  auto json_key = std::make_shared<bool>(false);
   auto json = std::make_shared<bool>(false);
-  if (broker.print_key) {
-    CLI::App* print =
-        verb->add_subcommand("key", "print the public key by which clients recognise an encrypting broker");
-    print->set_help_flag("-h,--help", "show this text");
-    print->fallthrough();  // accepts the broker's own flags after the word, too
-    print->footer(
-        "The key is stored in the data directory, and is created if there is none yet: give the same "
-        "--data-dir as to the broker.\n\nExamples:\n  lightq broker key\n  lightq broker key --data-dir "
-        "./data\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
-        "2 wrong usage.");
-    add_json_document(print, *json);
-    key = print;
-  }
-  verb->callback([&parsed, &broker, overrides, file, key, json] {
+  const CLI::App* const key = add_broker_key(verb, broker, *json_key);
+  const auto output = add_config_output(verb, broker, *json);
+  verb->callback([&parsed, &broker, overrides, file, key, output, json_key, json] {
     parsed.is_broker = true;
     const bool prints_key = key != nullptr && key->parsed();
-    parsed.command = [&broker, overrides, file, prints_key, json] {
+    if (*json && !prints_key && !*output)
+      throw CLI::ValidationError("--json", "only with --check-config or --print-config");
+    parsed.command = [&broker, overrides, file, prints_key, output, json_key, json] {
       const auto config = file->empty() ? std::nullopt : std::optional(*file);
-      return prints_key ? broker.print_key(*overrides, config, *json) : broker.run(*overrides, config);
+      if (prints_key) return broker.print_key(*overrides, config, *json_key || *json);
+      if (!*output) return broker.run(*overrides, config);
+      return run_broker_config(broker.read_config(*overrides, config), **output, *json);
     };
   });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config_report.hpp"
 #include "client/help/command_entry.hpp"
 
 namespace lightq::cli {
@@ -30,6 +31,10 @@ struct BrokerCommand {
   std::function<int(const std::map<std::string, std::string>& overrides,
                     const std::optional<std::string>& config_file, bool json)>
       print_key;
+  /// Reads the configuration as `run` does, without starting a broker.
+  std::function<broker::ConfigReport(const std::map<std::string, std::string>& overrides,
+                                     const std::optional<std::string>& config_file)>
+      read_config;
 };
 
 /// A flag of a command, as the parser knows it.

@@ -2,6 +2,7 @@
 /// command_options.hpp. Layer: cli.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/broker_control.hpp>
 
 #include "client/invocation.hpp"
 #include "client/parser/command_options.hpp"
@@ -42,7 +44,8 @@ inline void add_topic_settings(CLI::App* verb, TopicSettings& settings) {
                            {"file", BrokerType::file},
                            {"direct", BrokerType::direct},
                            {"queue_file", BrokerType::queue_file}},
-                          "queue: in memory (default); file: on disk; direct: only to connected consumers; "
+                          "queue: in memory (default, unless the broker has a template); file: on disk; "
+                          "direct: only to connected consumers; "
                           "queue_file: in memory, written to disk a little later");
   word_option<Overflow>(
       verb, "--overflow", settings.overflow,
@@ -69,6 +72,19 @@ inline void add_topic_settings(CLI::App* verb, TopicSettings& settings) {
   flag(verb, "--open", settings.open, "permit clients to join without credentials");
   flag(verb, "--encrypt-at-rest", settings.encrypt_at_rest,
        "file, queue_file: encrypt the files with the broker's storage key");
+}
+
+/// Returns the settings that the command line or the environment gives.
+inline GivenSettings given_settings(const CLI::App& verb) {
+  GivenSettings given;
+  protocol::visit_topic_settings([&](std::string_view name, auto) {
+    std::string option = name == "broker_type"      ? "type"
+                         : name == "message_ttl_ms" ? "message-ttl"
+                                                    : std::string(name);
+    std::ranges::replace(option, '_', '-');
+    if (verb.get_option("--" + option)->count() != 0) given.add(name);
+  });
+  return given;
 }
 
 /// Adds the options of `topic set`.
@@ -110,7 +126,8 @@ inline void add_topic_create(CLI::App* topic, Parsed& parsed) {
       "  lightq topic create jobs --admin-user lightq_admin --user alice --password-file secret.txt");
   topic_argument(verb, create->topic);
   add_topic_settings(verb, create->settings);
-  verb->callback([&parsed, create] {
+  verb->callback([&parsed, create, verb] {
+    create->given = given_settings(*verb);
     parsed.command = [&parsed, create] { return run_topic_create(parsed.common, *create); };
   });
 }

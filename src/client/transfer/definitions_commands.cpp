@@ -59,10 +59,24 @@ Result<std::string> text_of_file(const std::string& name) {
   return text;
 }
 
+/// Returns the names of all settings that a topic of this type has, so that no template of the broker changes
+/// one.
+protocol::GivenSettings all_settings_of(const TopicSettings& settings) {
+  protocol::GivenSettings all;
+  protocol::visit_topic_settings([&](std::string_view name, auto) {
+    if (has_setting(settings.broker_type, name)) all.add(name);
+  });
+  return all;
+}
+
 Result<void> execute(Client& client, const DefinitionsStep& step) {
   using What = DefinitionsStep::What;
   switch (step.what) {
-    case What::create_topic: return client.create_topic(step.topic, step.settings);
+    case What::create_topic: {
+      const auto created =
+          BrokerControl::of(client).create_topic(step.topic, step.settings, all_settings_of(step.settings));
+      return created ? Result<void>() : Result<void>(created.error());
+    }
     case What::set_topic: return client.set_topic(step.topic, step.topic_change);
     case What::set_group: {
       Result<GroupControl> group = client.group(step.topic, step.group);

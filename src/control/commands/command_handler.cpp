@@ -43,10 +43,17 @@ void CommandHandler::handle(protocol::Request request, const Answer& answer) {
 
 void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
   const Exchange exchange{"create_topic", answer};
-  const auto topic = std::make_shared<NewTopic>(request.topic, request.settings, std::move(request.user));
+  const auto topic =
+      std::make_shared<NewTopic>(request.topic, request.settings, std::move(request.user), request.given);
   permissions_.permit_manager(
       request.topic, std::move(request.admin), answer, exchange.permitted([=, this](const Asker& asker) {
-        operations_.topics().create(asker, std::move(*topic), exchange.ok("topic created successfully"));
+        operations_.topics().create(
+            asker, std::move(*topic), [exchange](const Result<protocol::CreatedTopic>& created) {
+              if (!created) return exchange.fail(created.error());
+              protocol::OkReply reply{std::string(exchange.cmd), "topic created successfully", {}};
+              reply.created = *created;
+              exchange.answer(std::move(reply));
+            });
       }));
 }
 

@@ -11,6 +11,7 @@
 
 #include "access/client_keys.hpp"
 #include "admission/limit_counts.hpp"
+#include "control/templates/topic_templates.hpp"
 
 namespace lightq::broker {
 
@@ -43,6 +44,7 @@ struct OperationSettings {
   LimitCounts* limits_reached = nullptr;  ///< null: not counted; outlives the operations
   /// Returns the number of connections that the control socket evicted.
   std::function<std::uint64_t()> evicted = [] { return std::uint64_t{0}; };
+  TopicTemplates templates = {};
 };
 
 }  // namespace lightq::broker

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "access/authenticator.hpp"
 #include "base/log_sink.hpp"
@@ -47,6 +48,8 @@ class Operations {
 
   /// Changes the limits of new topics, users and rights. Those that exist stay.
   void change_limits(const CreationLimits& limits);
+  /// Replaces the templates. Topics that exist stay.
+  void change_templates(TopicTemplates templates) { settings_.templates = std::move(templates); }
 
   [[nodiscard]] TopicOperations& topics() { return topics_; }
   [[nodiscard]] EndpointOperations& endpoints() { return endpoints_; }

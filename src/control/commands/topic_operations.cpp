@@ -19,7 +19,22 @@ constexpr std::size_t open_topics_named = 20;
 
 }  // namespace
 
-void TopicOperations::create(const Asker& asker, NewTopic topic, const Done<void>& done) {
+void TopicOperations::create(const Asker& asker, NewTopic topic, const Done<protocol::CreatedTopic>& done) {
+  protocol::CreatedTopic created{topic.settings};
+  if (topic.given) {
+    const TopicTemplate* const from = parts_.settings.templates.find(topic.name.text());
+    const auto settings = settings_of_new_topic(topic.settings, *topic.given, from);
+    if (!settings) return done(settings.error());
+    created = {*settings, from == nullptr ? std::string() : from->pattern};
+  }
+  topic.settings = created.settings;
+  create_resolved(asker, std::move(topic), [created, done](const Result<void>& made) {
+    if (!made) return done(made.error());
+    done(created);
+  });
+}
+
+void TopicOperations::create_resolved(const Asker& asker, NewTopic topic, const Done<void>& done) {
   const std::uint64_t maker = parts_.rights.is_admin(asker) ? 0 : asker.holder.user;
   if (const auto refused = objection_to(topic, maker)) return done(*refused);
   const auto creation = std::make_shared<const Creation>(Creation{std::move(topic), maker, done});

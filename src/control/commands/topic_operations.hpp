@@ -29,6 +29,8 @@ struct NewTopic {
   TopicName name;
   protocol::TopicSettings settings;
   protocol::Credentials user;  ///< the topic's own user; both fields empty: it has none
+  /// The settings that are given; nothing: all of them. A template or a default sets the others.
+  std::optional<protocol::GivenSettings> given = {};
 };
 
 /// The topics that an asker may see.
@@ -60,10 +62,10 @@ class TopicOperations {
   /// is reported to the sink. Requests for it receive the reason as an error, and it can be deleted.
   void bring_up(std::function<void()> done);
 
-  /// Creates a topic. `done` is called when it is durable and runs. Errors: topic_already_exists,
-  /// user_already_exists, invalid_request, limit_reached, busy, unauthorized_access (the asker lost the right
-  /// meanwhile), and those of the catalogue and the data plane.
-  void create(const Asker& asker, NewTopic topic, const Done<void>& done);
+  /// Creates a topic. `done` is called when it is durable and runs, with its settings. Errors:
+  /// topic_already_exists, user_already_exists, invalid_request, limit_reached, busy, unauthorized_access
+  /// (the asker lost the right meanwhile), and those of the catalogue and the data plane.
+  void create(const Asker& asker, NewTopic topic, const Done<protocol::CreatedTopic>& done);
   /// Deletes a topic with its messages. Errors: topic_not_found, and those of the catalogue and the data
   /// plane.
   void remove(const TopicName& name, const Done<void>& done);
@@ -89,6 +91,7 @@ class TopicOperations {
     Done<void> done;
   };
 
+  void create_resolved(const Asker& asker, NewTopic topic, const Done<void>& done);
   [[nodiscard]] std::optional<Error> objection_to(const NewTopic& topic, std::uint64_t maker) const;
   [[nodiscard]] std::optional<Error> objection_to_user(const std::string& user_id) const;
   void create_enrolled(const Creation& creation, const Enrolment& enrolment);

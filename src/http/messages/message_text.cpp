@@ -23,63 +23,8 @@ namespace {
 using protocol::detail::FieldReader;
 using protocol::detail::Json;
 
-constexpr std::size_t batch_bytes_target = 32 * limits::KiB;  // fits the smallest topic
 constexpr std::size_t ranges_max = 1024;
 constexpr std::int64_t delay_ms_max = limits::delay_us_max / 1000;
-
-/// A message that a client sends, with the texts that its attributes refer to.
-struct SentMessage {
-  std::string payload;
-  std::string key;
-  std::string id;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::int64_t time_us = 0;
-  std::int64_t ttl_ms = 0;
-  std::int64_t delay_ms = 0;
-  std::int64_t at_us = 0;
-
-  [[nodiscard]] bool is_delayed() const { return delay_ms != 0 || at_us != 0; }
-  /// Calls `use` with the attributes.
-  template <typename Use>
-  auto with_attributes(Use&& use) const {
-    std::vector<Header> views;
-    views.reserve(headers.size());
-    for (const auto& [name, value] : headers) views.push_back({name, value});
-    const Attributes attributes{.key = key,
-                                .headers = views,
-                                .time = {time_us},
-                                .delay = std::chrono::milliseconds(delay_ms),
-                                .deliver_at = {at_us},
-                                .id = id,
-                                .ttl = std::chrono::milliseconds(ttl_ms)};
-    return use(attributes);
-  }
-};
-
-/// Packs messages into batches that every topic can store.
-class Packer {
- public:
-  /// `kinds`: those of all messages.
-  explicit Packer(AttributeKinds kinds) : kinds_(kinds) {}
-
-  void add(const SentMessage& message) {
-    message.with_attributes([&](const Attributes& attributes) {
-      const std::size_t bytes = attributes_bytes(kinds_, attributes) + message.payload.size();
-      packed_.longest_bytes = std::max(packed_.longest_bytes, bytes);
-      std::vector<BatchBuilder>& batches = packed_.batches;
-      const bool fits = !batches.empty() &&
-                        batches.back().size_bytes() + record_bytes(bytes) <= batch_bytes_target &&
-                        batches.back().record_count() < limits::batch_records_max;
-      if (!fits) batches.emplace_back();
-      batches.back().add(as_byte_view(message.payload), attributes, kinds_);
-    });
-  }
-  [[nodiscard]] MessagesToPublish take() { return std::move(packed_); }
-
- private:
-  const AttributeKinds kinds_;
-  MessagesToPublish packed_;
-};
 
 Error invalid_field(std::string_view name, std::string_view why) {
   return {ErrorCode::invalid_request, std::string(name) + ": " + std::string(why)};
@@ -220,7 +165,7 @@ Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
     }
   }
   if (const auto checked = check(message); !checked) return checked.error();
-  Packer packer(kinds_of(message));
+  SentMessagePacker packer(kinds_of(message));
   packer.add(message);
   MessagesToPublish messages = packer.take();
   messages.request_id = std::move(message.id);
@@ -228,39 +173,71 @@ Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
   return messages;
 }
 
-Result<MessagesToPublish> messages_of_lines(std::string_view text) {
-  std::vector<SentMessage> messages;
-  AttributeKinds kinds;
-  std::size_t line = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++line;
-    if (part.ends_with('\r')) part.remove_suffix(1);
-    if (part.empty()) continue;
-    const auto object = protocol::detail::parse_object(part, limits::http_body_bytes_max);
-    auto message = object ? message_of(*object) : Result<SentMessage>(object.error());
-    if (!message) {
-      const bool is_no_object = message.error().code == ErrorCode::invalid_cmd;
-      return Error{
-          is_no_object ? ErrorCode::invalid_request : message.error().code,
-          "line " + std::to_string(line) + ": " + (is_no_object ? "not an object" : message.error().message)};
-    }
-    kinds = kinds | kinds_of(*message);
-    messages.push_back(std::move(*message));
+void MessageLines::read_line() {
+  const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+  std::string_view line = std::string_view(text_).substr(at_, end - at_);
+  at_ = std::min(end + 1, text_.size());
+  ++line_;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.empty()) return;
+  const auto object = protocol::detail::parse_object(line, limits::http_body_bytes_max);
+  auto message = object ? message_of(*object) : Result<SentMessage>(object.error());
+  if (!message) {
+    const bool is_no_object = message.error().code == ErrorCode::invalid_cmd;
+    fault_ = Error{
+        is_no_object ? ErrorCode::invalid_request : message.error().code,
+        "line " + std::to_string(line_) + ": " + (is_no_object ? "not an object" : message.error().message)};
+    return;
   }
-  if (messages.empty()) return Error{ErrorCode::invalid_request, "there is no message in the content"};
-  const bool are_delayed = messages.front().is_delayed();
-  Packer packer(kinds);
-  for (const SentMessage& message : messages) {
-    if (message.is_delayed() != are_delayed)
-      return Error{ErrorCode::invalid_request,
+  kinds_ = kinds_ | kinds_of(*message);
+  messages_.push_back(std::move(*message));
+}
+
+void MessageLines::begin_packing() {
+  if (messages_.empty()) {
+    fault_ = Error{ErrorCode::invalid_request, "there is no message in the content"};
+    return;
+  }
+  are_delayed_ = messages_.front().is_delayed();
+  packer_.emplace(kinds_);
+}
+
+std::size_t MessageLines::pack_message() {
+  const SentMessage& message = messages_.front();
+  const std::size_t bytes = message.payload.size();
+  if (message.is_delayed() != are_delayed_) {
+    fault_ = Error{ErrorCode::invalid_request,
                    "delay_ms and at_us: all messages of a content have one, or none has"};
-    packer.add(message);
+    return bytes;
   }
-  MessagesToPublish packed = packer.take();
-  packed.are_delayed = are_delayed;
+  packer_->add(message);
+  messages_.pop_front();
+  return bytes;
+}
+
+bool MessageLines::work() {
+  std::size_t bytes = 0;
+  for (std::size_t done = 0; done < lines_at_once && bytes < bytes_at_once; ++done) {
+    if (fault_) return true;
+    if (at_ < text_.size()) {
+      const std::size_t begin = at_;
+      read_line();
+      bytes += at_ - begin;
+    } else if (!packer_) {
+      begin_packing();
+    } else if (!messages_.empty()) {
+      bytes += pack_message();
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<MessagesToPublish> MessageLines::take() {
+  if (fault_) return *fault_;
+  MessagesToPublish packed = packer_->take();
+  packed.are_delayed = are_delayed_;
   return packed;
 }
 

@@ -30,19 +30,27 @@ Error invalid_parameter(std::string_view name, const std::string& why) {
   return {ErrorCode::invalid_request, std::string(name) + ": " + why};
 }
 
-Result<MessagesToPublish> messages_of(const HttpRequest& request) {
-  ParameterReader parameters(request.query, std::array<std::string_view, 2>{"confirm", "wait"});
+/// How a request wants its messages published.
+struct PublishWish {
+  Confirming confirming;
+  milliseconds wait;
+};
+
+Result<PublishWish> publish_wish_of(const Query& query) {
+  ParameterReader parameters(query, std::array<std::string_view, 2>{"confirm", "wait"});
   const auto confirming =
       static_cast<Confirming>(parameters.word("confirm", {"default", "received", "flushed"}));
   const milliseconds wait =
       parameters.time("wait", 0, limits::http_wait_ms_max, limits::http_wait_ms_default);
   if (parameters.error()) return *parameters.error();
-  auto messages =
-      request.content_type == lines_type ? messages_of_lines(request.body) : message_of_request(request);
-  if (messages) {
-    messages->confirming = confirming;
-    messages->wait = wait;
-  }
+  return PublishWish{confirming, wait};
+}
+
+/// Returns the messages with the wish, or the first error.
+Result<MessagesToPublish> with_wish(Result<MessagesToPublish> messages, const PublishWish& wish) {
+  if (!messages) return messages;
+  messages->confirming = wish.confirming;
+  messages->wait = wish.wait;
   return messages;
 }
 
@@ -140,7 +148,9 @@ void MessagesResource::add_to(Router& router) {
 
 void MessagesResource::publish(HttpExchange exchange) {
   if (exchange.request.content_type == lines_type) return publish_lines(std::move(exchange));
-  auto messages = messages_of(exchange.request);
+  const auto wish = publish_wish_of(exchange.request.query);
+  if (!wish) return exchange.reply(problem(wish.error()));
+  auto messages = with_wish(message_of_request(exchange.request), *wish);
   if (!messages) return exchange.reply(problem(messages.error()));
   exchange.request.body = std::string();
   const HttpReply answer = exchange.reply;
@@ -148,21 +158,29 @@ void MessagesResource::publish(HttpExchange exchange) {
                        publication_of(std::move(*messages), answer));
 }
 
-/// Many lines take long to parse, so that is done on the HTTP thread after the login was checked.
+/// Many lines take long to parse, so that is done on the HTTP thread after the login was checked, in steps
+/// between which the thread serves other requests.
 void MessagesResource::publish_lines(HttpExchange exchange) {
-  const auto request = std::make_shared<HttpRequest>();
-  request->query = std::move(exchange.request.query);
-  request->content_type = std::move(exchange.request.content_type);
-  request->body = std::move(exchange.request.body);
+  const auto wish = publish_wish_of(exchange.request.query);
+  const auto lines = std::make_shared<MessageLines>(std::move(exchange.request.body));
   parts_.desks.permit(std::move(exchange), EndpointRole::produce, GroupScope::whole_topic(),
-                      [this, request](TopicId topic, const Requester& requester, const HttpReply& reply) {
-                        parts_.loop.post([this, request, topic, requester, reply] {
-                          auto messages = messages_of(*request);
+                      [this, wish, lines](TopicId topic, const Requester& requester, const HttpReply& reply) {
+                        if (!wish) return reply(problem(wish.error()));
+                        work_on(lines, [this, wish = *wish, lines, topic, requester, reply] {
+                          auto messages = with_wish(lines->take(), wish);
                           if (!messages) return reply(problem(messages.error()));
                           parts_.desks.to_desk(topic, requester, reply,
                                                publication_of(std::move(*messages), reply));
                         });
                       });
+}
+
+/// Posts one step after the other. Thread: any; the steps and `done` run on the HTTP thread.
+void MessagesResource::work_on(const std::shared_ptr<MessageLines>& lines, HttpLoop::Task done) const {
+  parts_.loop.post([this, lines, done = std::move(done)]() mutable {
+    if (lines->work()) return done();
+    work_on(lines, std::move(done));
+  });
 }
 
 void MessagesResource::receive(HttpExchange exchange) {

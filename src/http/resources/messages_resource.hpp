@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
 #include "http/http_loop.hpp"
 #include "http/messages/message_desks.hpp"
+#include "http/messages/message_text.hpp"
 #include "http/router.hpp"
 #include "requests/message_desk.hpp"
 
@@ -31,6 +33,7 @@ class MessagesResource {
  private:
   void publish(HttpExchange exchange);
   void publish_lines(HttpExchange exchange);
+  void work_on(const std::shared_ptr<MessageLines>& lines, HttpLoop::Task done) const;
   void receive(HttpExchange exchange);
   void received(TopicId topic, Result<Leased> leased, bool as_bytes, const HttpReply& reply) const;
   void settle(HttpExchange exchange, Settling::What what);

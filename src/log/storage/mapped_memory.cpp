@@ -1,10 +1,14 @@
 /// Maps anonymous memory and files with mmap. Layer: log.
 #include "log/storage/mapped_memory.hpp"
 
+#include <link.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -90,6 +94,39 @@ Result<void> MappedMemory::sync() const {
 
 void MappedMemory::give_back() {
   if (start_ != nullptr) madvise(start_, bytes_, MADV_DONTNEED);
+}
+
+namespace {
+
+/// Returns true if the loader has written to the code of a program or library. Its pages are then not those
+/// of the file, and unmapping them would lose the changes.
+bool is_relocated(const dl_phdr_info& object, const ElfW(Phdr) & dynamic) {
+  const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + dynamic.p_vaddr);
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL) != 0))
+      return true;
+  }
+  return false;
+}
+
+int give_back_code_of(dl_phdr_info* object, std::size_t, void*) {
+  const std::span segments(object->dlpi_phdr, object->dlpi_phnum);
+  for (const auto& segment : segments)
+    if (segment.p_type == PT_DYNAMIC && is_relocated(*object, segment)) return 0;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (const auto& segment : segments) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & (PF_X | PF_W)) != PF_X) continue;
+    const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) / page * page;
+    const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // only saves memory
+  }
+  return 0;
+}
+
+}  // namespace
+
+void give_back_code() {
+  dl_iterate_phdr(give_back_code_of, nullptr);
 }
 
 }  // namespace lightq::log

@@ -58,4 +58,9 @@ class MappedMemory {
   std::size_t bytes_ = 0;
 };
 
+/// Unmaps the code of the program and its libraries, so that code that only the start used takes no memory.
+/// The pages stay in the system's cache of files; a page that is used again is mapped again, by a fault that
+/// needs no disk while it is in the cache. Leaves out a library whose code was relocated. Thread: any.
+void give_back_code();
+
 }  // namespace lightq::log

@@ -49,6 +49,7 @@ struct ReplyWriter {
     if (reply.returned) visit_fields(*reply.returned, FieldWriter{to});
     if (reply.delayed) visit_fields(*reply.delayed, FieldWriter{to});
     if (reply.moved) visit_fields(*reply.moved, FieldWriter{to});
+    if (reply.created) visit_fields(*reply.created, FieldWriter{to});
     return to;
   }
   OrderedJson operator()(const VersionReply& reply) const {
@@ -222,6 +223,7 @@ struct ReplyReader {
     if (fields.has("given_back")) visit_fields(reply.returned.emplace(), FieldLoader{object, fields});
     if (fields.has("too_late")) visit_fields(reply.delayed.emplace(), FieldLoader{object, fields});
     if (fields.has("former_offset")) visit_fields(reply.moved.emplace(), FieldLoader{object, fields});
+    if (fields.has("settings")) visit_fields(reply.created.emplace(), FieldLoader{object, fields});
     return reply;
   }
 };

@@ -53,6 +53,14 @@ void visit_fields(S& settings, Visit&& visit) {
 }
 
 template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, CreatedTopic>
+void visit_fields(S& created, Visit&& visit) {
+  visit("settings", created.settings);
+  constexpr bool reads = !std::is_const_v<S>;
+  if (reads || !created.topic_template.empty()) visit("template", created.topic_template);
+}
+
+template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, Ticket>
 void visit_fields(S& ticket, Visit&& visit) {
   visit("id", ticket.id);

@@ -70,10 +70,13 @@ inline void refuse_members(FieldReader& fields, std::initializer_list<const char
 inline Result<Request> read_create_topic(FieldReader& fields) {
   auto admin = read_admin(fields);
   auto topic = fields.name("topic");
-  const auto settings = read_settings(fields);
+  const auto settings = read_setting_values(fields, BrokerType::queue);
   auto user = read_optional_user(fields);
+  // Without a type, a template of the broker may set it.
+  if (!fields.error() && fields.has("broker_type")) check_applicable(fields, settings.broker_type);
   if (fields.error()) return *fields.error();
-  return Request(CreateTopic{std::move(admin), *std::move(topic), settings, std::move(user)});
+  return Request(CreateTopic{std::move(admin), *std::move(topic), settings, std::move(user),
+                             read_given_settings(fields)});
 }
 
 inline Result<Request> read_delete_topic(FieldReader& fields) {

@@ -31,7 +31,10 @@ struct RequestWriter {
   void operator()(const CreateTopic& request) const {
     write_credentials(to, request.admin, true);
     to["topic"] = request.topic.text();
-    write_settings(to, request.settings);
+    if (request.given)
+      write_given_settings(to, request.settings, *request.given);
+    else
+      write_settings(to, request.settings);
     write_credentials(to, request.user, false);
   }
   void operator()(const DeleteTopic& request) const {
