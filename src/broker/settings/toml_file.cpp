@@ -3,6 +3,8 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace lightq::broker {
@@ -34,8 +36,9 @@ std::vector<TomlValue> members_of(const toml::table& from, int levels) {
     }
     members.push_back(std::move(member));
   }
-  std::ranges::stable_sort(
-      members, {}, [](const TomlValue& member) { return std::pair(member.key.line, member.key.column); });
+  std::ranges::sort(members, {}, [](const TomlValue& member) {
+    return std::tuple(member.key.line, member.key.column, std::string_view(member.name));
+  });
   return members;
 }
 
