@@ -76,10 +76,20 @@ class Agent {
     options.server_key = text_of(command, "server_key");
     if (const std::string transport = text_of(command, "transport"); !transport.empty())
       transport_ = transport == "ipc" ? Transport::ipc : Transport::tcp;
-    auto client = Client::connect(text_of(command, "uri"), options);
+    options_ = options;
+    uri_ = text_of(command, "uri");
+    auto client = Client::connect(uri_, options);
     if (!client) return failed(client.error());
     client_.emplace(std::move(*client));
     return reply_of({});
+  }
+
+  /// Returns a client whose calls that open something wait for as long as the command says. The time of a client
+  /// is fixed when it connects.
+  Result<Client> client_for(const Json& command) const {
+    ClientOptions options = options_;
+    options.connect_timeout = milliseconds_of(command, "timeout_ms");
+    return Client::connect(uri_, std::move(options));
   }
 
   Json stats(const Json& command) {
@@ -89,7 +99,9 @@ class Agent {
   }
 
   Json open_producer(const Json& command) {
-    auto made = client_->producer(text_of(command, "topic"), AgentProducer::options_of(command), transport_);
+    auto client = client_for(command);
+    if (!client) return failed(client.error());
+    auto made = client->producer(text_of(command, "topic"), AgentProducer::options_of(command), transport_);
     if (!made) return failed(made.error());
     auto& producer = producers_[text_of(command, "as")];
     producer = std::make_unique<AgentProducer>(std::move(*made), milliseconds_of(command, "timeout_ms"));
@@ -97,7 +109,9 @@ class Agent {
   }
 
   Json open_consumer(const Json& command) {
-    auto made = client_->consumer(text_of(command, "topic"), AgentConsumer::options_of(command), transport_);
+    auto client = client_for(command);
+    if (!client) return failed(client.error());
+    auto made = client->consumer(text_of(command, "topic"), AgentConsumer::options_of(command), transport_);
     if (!made) return failed(made.error());
     auto& consumer = consumers_[text_of(command, "as")];
     consumer = std::make_unique<AgentConsumer>(std::move(*made), milliseconds_of(command, "timeout_ms"));
@@ -124,6 +138,8 @@ class Agent {
     return next ? reply_of({}, {{"next", next->value}}) : failed(next.error());
   }
 
+  ClientOptions options_;
+  std::string uri_;
   std::optional<Client> client_;
   std::optional<Transport> transport_;
   std::map<std::string, std::unique_ptr<AgentProducer>> producers_;
