@@ -130,7 +130,7 @@ def test_definitions_are_carried_to_another_broker(command, make_broker, control
     other = CommandLine(make_broker())
     planned = other("definitions", "import", str(file), "--dry-run", code=1).stdout.decode().splitlines()
     assert [line.split("\t")[0] for line in planned] == ["create_topic", "create_topic", "set_group", "conflict"]
-    assert planned[-1].endswith("lightq user add ann --consume 'orders'")
+    assert planned[-1].endswith("lightq user add --consume 'orders' ann")
     assert other.topics() == [], "a dry run changes nothing"
     assert other("definitions", "import", str(file), code=1).stdout.decode().splitlines() == planned
     assert other.topics() == ["dead", "orders"]

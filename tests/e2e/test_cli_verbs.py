@@ -176,7 +176,8 @@ def test_topic_pause_resume_and_purge(lightq):
 
 def test_topic_commands_answer_scripts_in_json(lightq):
     made = lightq("topic", "create", "t", "--json")
-    assert json.loads(made.stdout) == {"cmd": "create_topic", "status": "ok", "topic": "t"} and made.stderr == b""
+    settings = {"broker_type": "queue", "message_ttl_ms": 0, "open": False, "overflow": "block", "ring_bytes": 64 << 20}
+    assert json.loads(made.stdout) == {"cmd": "create_topic", "status": "ok", "topic": "t", "settings": settings} and made.stderr == b""
     lightq("consume", "t", "--no-follow")
     until(lambda: lightq.stats("t")["groups"][0]["consumers"] == 0, "the consumer's end")
     assert lightq.json("topic", "delete-group", "t") == {"cmd": "delete_group", "status": "ok", "topic": "t"}

@@ -193,6 +193,14 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
             printed = reader.paste(code.replace("http://127.0.0.1:5001", http_uri))
             assert '"flushed":true' in printed and '"messages":1,"in_flight":0' in printed, printed
             assert '"payload":"a letter"' in (reader.home / "taken").read_text()
+        elif "lightq bench" in code:
+            assert "in order" in reader.paste(code)
+            ran.append("bench")
+        elif "lightq backup" in code:
+            copies, restored = reader.home / "copies", reader.home / "restored"
+            copies.mkdir()
+            reader.paste(code.replace("/var/lib/lightq", str(restored)).replace("/backup", str(copies)))
+            assert (copies / "monday/backup.json").exists() and (restored / "topics").is_dir()
         elif "lightq log" in code:
             printed = reader.paste(code)
             assert "order 998" in printed, printed[-2000:]
@@ -203,7 +211,7 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
             reader.interrupt_after(dashboard, "for the dashboard")
             assert "order 999" in reader.paste(everything)
             ran.append("groups")
-    assert ran == ["producer", "consumer", "python", "readme_parts", "python", "embedded_queue", "groups"], ran
+    assert ran == ["producer", "consumer", "python", "readme_parts", "python", "embedded_queue", "groups", "bench"], ran
 
 
 def test_the_five_commands_of_a_broker_on_a_network(tmp_path):

@@ -32,7 +32,9 @@ def login():
 
 
 def limit_of(client, name):
-    return client.get("/metrics").value("lightq_limits_reached_total", limit=name) or 0
+    """Returns how often a limit was reached, or 0 while the broker refuses the question as one of too many."""
+    answer = client.get("/metrics")
+    return answer.value("lightq_limits_reached_total", limit=name) or 0 if answer.status == 200 else 0
 
 
 def test_ten_thousand_idle_connections_from_many_sources(broker):
