@@ -157,8 +157,7 @@ def test_topic_pause_resume_and_purge(lightq):
     lightq("produce", "t", stdin=b"three\n")
     purged = lightq.json("topic", "purge", "t")
     assert purged["cmd"] == "purge" and purged["topic"] == "t" and purged["messages"] >= 1
-    assert lightq.json("topic", "resume", "t", "--group", "default") == {
-        "cmd": "resume", "status": "ok", "topic": "t", "group": "default"}
+    assert lightq.json("topic", "resume", "t", "--group", "default") == {"cmd": "resume", "status": "ok", "topic": "t", "group": "default"}
     assert b"topic 't' is resumed" in lightq("topic", "resume", "t").stderr
     assert "paused" not in lightq("stats", "t").stdout.decode()
     lightq("produce", "t", stdin=b"four\n")

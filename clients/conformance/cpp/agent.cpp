@@ -84,8 +84,8 @@ class Agent {
     return reply_of({});
   }
 
-  /// Returns a client whose calls that open something wait for as long as the command says. The time of a client
-  /// is fixed when it connects.
+  /// Returns a client whose calls that open something wait for as long as the command says. The time of a
+  /// client is fixed when it connects.
   Result<Client> client_for(const Json& command) const {
     ClientOptions options = options_;
     options.connect_timeout = milliseconds_of(command, "timeout_ms");

@@ -15,8 +15,8 @@ namespace lightq::cli {
 
 namespace {
 
-/// Returns the value as a basic string of TOML. It has the escapes of JSON, and one for DEL. Bytes that are not
-/// UTF-8 become escapes as text; no file can have them.
+/// Returns the value as a basic string of TOML. It has the escapes of JSON, and one for DEL. Bytes that are
+/// not UTF-8 become escapes as text; no file can have them.
 std::string toml_string(std::string_view value) {
   std::string text(value);
   if (!is_utf8(value)) append_escaping_controls(text = {}, value);
