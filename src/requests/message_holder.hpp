@@ -34,6 +34,7 @@ class MessageHolder : public SessionConsumer {
   // Implements SessionConsumer.
   [[nodiscard]] CodecSet codecs() const override { return {}; }
   [[nodiscard]] bool hears_late() const override { return true; }
+  [[nodiscard]] Life life() const override { return {.joined = joined_}; }
   void late(const std::vector<OffsetRange>& ranges) override;
 
  protected:
@@ -53,6 +54,7 @@ class MessageHolder : public SessionConsumer {
   const AccessTable& access_;
   const Requester requester_;
   const TopicId topic_id_;
+  const std::chrono::steady_clock::time_point joined_ = std::chrono::steady_clock::now();
   std::vector<OffsetRange> late_;  // of the present call of settle
 };
 

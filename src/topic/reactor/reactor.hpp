@@ -13,6 +13,7 @@
 #include <lightq/base/result.hpp>
 
 #include "topic/dead/letter_office.hpp"
+#include "topic/history/history_book.hpp"
 #include "topic/reactor/stats_of_topics.hpp"
 #include "topic/reactor/stats_walk.hpp"
 #include "topic/reactor/topic_opener.hpp"
@@ -65,6 +66,8 @@ class Reactor final : public TopicRuntime::Ticker {
   [[nodiscard]] LetterOffice& letters() { return letters_; }
   /// Returns the office of the recurring schedules of this reactor's topics.
   [[nodiscard]] RecurringOffice& recurring() { return recurring_; }
+  /// Returns the histories of this reactor's topics.
+  [[nodiscard]] const HistoryBook& history() const { return history_; }
   /// Passes the sums over this reactor's topics and connections to `done`, in a later turn of the loop.
   /// Fields that are no sums stay empty. Errors: shutting_down, as for stats_of.
   void totals(std::function<void(Result<protocol::BrokerStats>)> done);
@@ -98,6 +101,7 @@ class Reactor final : public TopicRuntime::Ticker {
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;
   StatsWalk stats_walk_;
+  HistoryBook history_;
   bool tick_armed_ = false;
   int removals_out_ = 0;  // jobs that remove files and are running or about to be submitted
   std::jthread thread_;   // last member: the thread stops before the others are destroyed
