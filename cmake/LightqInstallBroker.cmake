@@ -7,7 +7,7 @@ set_target_properties(lightq_broker PROPERTIES EXPORT_NAME broker)
 install(TARGETS lightq_broker lightq_config lightq_http lightq_metrics lightq_control lightq_compiled lightq_session lightq_topic lightq_delayed lightq_delivery lightq_recurring lightq_at_rest
         EXPORT lightq-broker-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT broker)
 install(EXPORT lightq-broker-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_BROKER_PACKAGE_DIR} COMPONENT broker)
-foreach(header broker/broker broker/config broker/logging/logging base/log_sink)
+foreach(header broker/broker broker/config broker/logging/logging base/log_sink control/templates/topic_templates)
   cmake_path(GET header PARENT_PATH room)
   install(FILES ${PROJECT_SOURCE_DIR}/src/${header}.hpp
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq-broker/${room} COMPONENT broker)
