@@ -449,5 +449,28 @@ TEST_P(FullLastSegmentTest, ContinuesInAnotherSegmentAfterAReopen) {
   EXPECT_EQ(syncs, 0U);
 }
 
+// A power cut undid an earlier segment's seal, which is not synced, and that segment ends in a broken batch.
+// The bytes cut there say nothing about the end of the log.
+TEST_P(FullLastSegmentTest, IsClosedIfAnEarlierSegmentHasLostItsSealAndItsEnd) {
+  open();
+  while (log->segments().size() < 3) add();
+  const std::string last = log->segments().active().path();
+  messages.pop_back();
+  log.reset();
+  ASSERT_TRUE(storage.unlink(last).ok());
+  open();
+  ASSERT_TRUE(log->close().ok());
+  const auto end_position = static_cast<std::ptrdiff_t>(log->segments().oldest().end_position());
+  log.reset();
+  std::vector<std::byte>& first = storage.bytes_of(segment_path(0));
+  std::fill_n(first.begin() + segment_seal_position, segment_seal_bytes, std::byte{0});
+  *(first.begin() + end_position - 1) ^= std::byte{1};
+  open();
+  EXPECT_NE(log->recovery().bytes_cut, 0U);
+  EXPECT_EQ(log->recovery().damaged_messages, 1U);
+  EXPECT_TRUE(log->recovery().closed);
+  EXPECT_EQ(log->durable_offset(), log->next_offset());
+}
+
 }  // namespace
 }  // namespace lightq::log

@@ -67,6 +67,7 @@ class Recovery {
   const ExpectedLog& expected_;
   const BootId boot_{storage_.boot_id()};
   std::optional<Offset> unnamed_;  // the newest segment, if it still has no name
+  bool removed_last_ = false;      // the last file contained no messages
   // The changes on disk, made after all files have been read: a log that is refused stays unchanged.
   std::vector<std::function<Result<void>()>> changes_;
   RecoveredSegments result_;
@@ -163,6 +164,7 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
       return readable;
     if (scanner.newer()) return {};
     remove_segment(*found);
+    removed_last_ = true;
     result_.report.bytes_cut += found->size_bytes;
     result_.report.cut_file = found->path;
     names.pop_back();
@@ -271,8 +273,8 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
                       segment_header_bytes <= seal->end_position;
   if (sealed) {
     segment->set_end(*seal);
-    // The segment is full and on disk: as good as a closed log, unless data behind it was removed.
-    result_.report.closed = !next_name && segment->seal_written && result_.report.bytes_cut == 0;
+    // The segment is full and on disk: as good as a closed log, unless a file behind it was removed.
+    result_.report.closed = !next_name && segment->seal_written && !removed_last_;
   } else {
     if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
     if (next_name || usable < header.file_bytes) segment->sealed = true;
