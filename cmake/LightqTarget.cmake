@@ -8,7 +8,7 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   # Links with mold if it is installed: it is several times as fast as GNU ld. GCC accepts it from version 12.1 on.
   find_program(LIGHTQ_MOLD mold)
-  if(LIGHTQ_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
+  if(LIGHTQ_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
     add_link_options(-fuse-ld=mold)
   endif()
   # The optimised build keeps assert(), because assertions protect users' data.

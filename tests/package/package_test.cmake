@@ -32,8 +32,8 @@ endif()
 
 # 2. add_subdirectory.
 run(${configure} -S ${example} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR})
-run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target example precompiled)
-run(${WORK_DIR}/inside/example)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside --target light precompiled)
+run(${WORK_DIR}/inside/light)
 run(${WORK_DIR}/inside/precompiled)
 
 # 3. pkg-config and the compiler alone.
