@@ -191,8 +191,8 @@ TEST_F(SessionConsumerLease, StartsNoRevokedMessageIfItsProcessWasStoppedInAWait
 }
 
 TEST_F(SessionConsumerLease, WaitsForOneTimeoutAlthoughBatchesAreRevokedMeanwhile) {
+  std::uint64_t batches = 0;  // also read when the consumer ends
   Consumer consumer = connected();
-  std::uint64_t batches = 0;
   reads_until_stop = 3;  // the third read is in the wait
   while_stopped = [&] {
     time += 600ms;
