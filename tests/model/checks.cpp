@@ -101,8 +101,7 @@ void World::check(ModelGroup& group) {
   if (group.keeps_expired() && messages.expiry().index() != nullptr)
     ahead = messages.expiry().index()->expired().count_in({messages.next(), store.next_offset()});
   const std::uint64_t expired_max = group.counters.expired + group.perhaps_expired;
-  const std::uint64_t died_max =
-      group.counters.dead + group.perhaps_dead + expired_max - group.counters.expired;
+  const std::uint64_t died_max = group.counters.dead + expired_max - group.counters.expired;
   demand(group.counters.dead <= counters.dead + ahead && counters.dead + ahead <= died_max, [&] {
     return name + std::to_string(counters.dead + ahead) + " died, not " + std::to_string(group.counters.dead);
   });
@@ -139,7 +138,7 @@ std::map<std::uint64_t, SavedView> World::views_of(ConsumerGroup& group, bool ke
   }
   for (const RecordSink* const consumer : messages.consumers().plain) {
     for (const Offset at : consumer->unsent())
-      views[at.value] = {false, messages.deliveries_of_unsent(at), Dead::no};
+      views[at.value] = {false, messages.delivery_of_unsent(at).counted(), Dead::no};
   }
   const ExpiryIndex* const index = messages.expiry().index();
   for (std::uint64_t at = messages.next().value; at < log_.size(); ++at) {
@@ -173,11 +172,12 @@ void World::check_messages(ModelGroup& group) {
              std::to_string(group.view(offset, log_.size()).attempts);
     });
   }
-  // Carried copies, or the log, have each of them.
+  // Carried copies, or the log, have each of them but those whose letters may be on their way.
   TopicStore& store = broker_.orders_store();
+  const std::set<std::uint64_t> under_way = under_way_of(group);
   for (const auto& [offset, message] : group.open) {
     if (store.first_offset() <= Offset{offset}) break;
-    if (message.holder != 0) continue;
+    if (message.holder != 0 || under_way.contains(offset)) continue;
     demand(store.carried() != nullptr && store.carried()->offsets().contains({offset}),
            [&] { return "group " + group.name + ", message " + std::to_string(offset) + " is lost"; });
   }
@@ -225,8 +225,6 @@ bool World::is_live(ModelGroup& group) {
       return is_stuck("group " + group.name + ": a consumer can take message " + std::to_string(last_ready) +
                       " alone, and gets none");
     if (!member.leases && (has_alone || (has_any && any_perhaps_alone))) continue;
-    // It may still finish its messages for one that is to be alone, and was lost meanwhile.
-    if (may_drop() && !member.leases && has_any && group.max() != 0) continue;
     if (any_unstarted_silent) return is_stuck("group " + group.name + ": a silent consumer keeps messages");
     if (any_ready)
       return is_stuck("group " + group.name + ": consumer " + std::to_string(number) + " can take message " +

@@ -56,6 +56,8 @@ void World::recover_memory() {
   half_made_.clear();
   log_.clear();
   appended_us_.clear();
+  dated_us_.clear();
+  aged_ = 0;
   has_expired_.clear();
   expired_ms_.clear();
   letters_.clear();
@@ -95,6 +97,7 @@ void World::recover_log(std::uint64_t least) {
   note("the log ends at " + std::to_string(end));
   log_.resize(end);
   appended_us_.resize(end);
+  dated_us_.resize(end);
   has_expired_.resize(end, 0);
   expired_ms_.clear();
 }
