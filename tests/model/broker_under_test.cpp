@@ -167,6 +167,7 @@ void BrokerUnderTest::settle() {
     const std::size_t told = journal_.size();
     const std::uint64_t posted = loop_.posted();
     run_turns(quiet_turns);
+    if (turned) turned();
     const bool had_post = !post_.empty();
     for (std::size_t left = post_.size(); left > 0; --left) {
       const Task task = std::move(post_.front());

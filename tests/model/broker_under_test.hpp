@@ -114,6 +114,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   test::FaultyStorage storage;
   /// Called whenever nothing happens any more without time.
   std::function<void()> settled;
+  std::function<void()> turned;  ///< called after every few turns
 
  private:
   using TopicStore = broker::TopicStore;

@@ -101,7 +101,8 @@ void World::check(ModelGroup& group) {
   if (group.keeps_expired() && messages.expiry().index() != nullptr)
     ahead = messages.expiry().index()->expired().count_in({messages.next(), store.next_offset()});
   const std::uint64_t expired_max = group.counters.expired + group.perhaps_expired;
-  const std::uint64_t died_max = group.counters.dead + expired_max - group.counters.expired;
+  const std::uint64_t died_max =
+      group.counters.dead + group.perhaps_dead + expired_max - group.counters.expired;
   demand(group.counters.dead <= counters.dead + ahead && counters.dead + ahead <= died_max, [&] {
     return name + std::to_string(counters.dead + ahead) + " died, not " + std::to_string(group.counters.dead);
   });

@@ -108,7 +108,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
   counted_.clear();
   perhaps_counted_.clear();
-  perhaps_expired = 0;
+  perhaps_expired = perhaps_dead = 0;
   members.clear();
   pullers.clear();
   counters = {};
@@ -134,6 +134,7 @@ void ModelGroup::lose(std::uint64_t offset) {
 void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& reason) {
   if (parts_.is_lost(offset)) {
     parts_.count("lost instead of dead", 1);
+    perhaps_dead += knows_order_ ? 0 : 1;  // it may have died first, and was lost then
     return lose(offset);
   }
   GroupMessage& message = open.at(offset);
@@ -277,7 +278,9 @@ void ModelGroup::reject(ModelMember& member, OffsetRange range, const Rejection&
   each_held(member, range, rejection.hand_out, [&](std::uint64_t offset, GroupMessage&) {
     switch (rejection.kind) {
       case RejectKind::release: ++counters.released; return come_back(offset, false, rejection.delay_ms);
-      case RejectKind::retry: ++counters.failed; return come_back(offset, true, rejection.delay_ms);
+      case RejectKind::retry:
+        ++counters.failed;
+        return exactly([&] { come_back(offset, true, rejection.delay_ms); });
       case RejectKind::dead: break;
     }
     ++counters.failed;
@@ -286,7 +289,7 @@ void ModelGroup::reject(ModelMember& member, OffsetRange range, const Rejection&
     message.is_started = message.is_alone = false;
     message.until = message.until_latest = never;
     ++message.attempts;
-    die(offset, DeathCause::rejected, rejection.reason);
+    exactly([&] { die(offset, DeathCause::rejected, rejection.reason); });
   });
 }
 
@@ -304,7 +307,7 @@ void ModelGroup::leave(int number, MemberEnd end) {
     const bool is_lost = open.at(offset).is_started && !releases;
     ++(is_lost ? counters.lost_with_session : counters.released);
     parts_.count(is_lost ? "lost with a session" : "released at the end of a session", 1);
-    come_back(offset, is_lost);
+    exactly([&] { come_back(offset, is_lost); });
     const auto left = open.find(offset);
     if (left == open.end()) continue;
     left->second.is_single = is_lost && started > 1 && max() != 0 && left->second.dead == Dead::no;

@@ -167,6 +167,7 @@ class ModelGroup {
   bool is_saved = false;  // a consumer was admitted, so a start finds the group
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
+  std::uint64_t perhaps_dead = 0;     // in addition to counters.dead
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
 
  private:
@@ -186,6 +187,13 @@ class ModelGroup {
   void come_back(std::uint64_t offset, bool has_failed, std::uint32_t delay_ms = 0);
   void die(std::uint64_t offset, broker::DeathCause cause, const std::string& reason);
   void lose(std::uint64_t offset);
+  /// Ends a message that a request of the test has ended: what the log has dropped by now was dropped before.
+  template <typename End>
+  void exactly(End&& end) {
+    knows_order_ = true;
+    end();
+    knows_order_ = false;
+  }
   void obey_limit();
   void delivered(const Told& told);
   void pulled(const Told& told);
@@ -201,6 +209,7 @@ class ModelGroup {
   void each_held(const ModelMember& member, OffsetRange range, std::uint32_t hand_out, Visit&& visit);
 
   Parts parts_;
+  bool knows_order_ = false;  // of a death and a drop
   std::deque<Change> changes_;
   std::map<std::uint64_t, SavedView> expired_;  // before they expired
   std::set<std::uint64_t> counted_;             // as expired

@@ -13,6 +13,9 @@ using Dead = GroupMessage::Dead;
 World::World(test::Random& random, const BrokerUnderTest::Catalogue& catalogue)
     : random_(random), broker_(catalogue) {
   broker_.settled = [this] { observe(); };
+  broker_.turned = [this] {
+    if (!is_over_ && !broker_.is_dead()) observe_log();
+  };
 }
 
 ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
