@@ -16,6 +16,13 @@ World::World(test::Random& random, const BrokerUnderTest::Catalogue& catalogue)
   broker_.turned = [this] {
     if (!is_over_ && !broker_.is_dead()) observe_log();
   };
+  // Many letters may be given back or published anew in one turn, and drop each other.
+  broker_.dropping = [this] {
+    if (is_over_ || broker_.is_dead()) return;
+    observe_log();
+    if (!broker_.journal().empty()) observe_journal();
+    observe_returns();
+  };
 }
 
 ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
@@ -54,6 +61,34 @@ void World::observe() {
   if (is_over_) return;
   observe_log();
   if (is_over_) return;
+  observe_journal();
+  observe_subscribers();
+  for (auto& [name, group] : groups_) {
+    group->settle_pulled();
+    ConsumerGroup* const found = group->is_saved ? nullptr : real(*group);
+    if (found != nullptr && !group->pullers.empty())
+      group->is_saved = broker_.plain().topic.groups().is_saved(*found);
+  }
+  std::erase_if(groups_, [&](const auto& each) {
+    const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
+    if (is_gone) half_made_.insert({each.first, each.second->start});
+    return is_gone;
+  });
+  observe_returns();
+  observe_expired();
+  observe_letters();
+  if (is_over_) return;
+  std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
+  observe_outboxes();
+  observe_drops();
+  observe_schedule();
+  observe_recurring();
+  if (keeps_changes_) return;
+  for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
+}
+
+/// Follows what consumers were told, in its order.
+void World::observe_journal() {
   for (auto& [name, group] : groups_) group->take_overdue();
   Journal& journal = broker_.journal();
   while (!journal.empty()) {
@@ -83,29 +118,6 @@ void World::observe() {
       break;
     }
   }
-  observe_subscribers();
-  for (auto& [name, group] : groups_) {
-    group->settle_pulled();
-    ConsumerGroup* const found = group->is_saved ? nullptr : real(*group);
-    if (found != nullptr && !group->pullers.empty())
-      group->is_saved = broker_.plain().topic.groups().is_saved(*found);
-  }
-  std::erase_if(groups_, [&](const auto& each) {
-    const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
-    if (is_gone) half_made_.insert({each.first, each.second->start});
-    return is_gone;
-  });
-  observe_returns();
-  observe_expired();
-  observe_letters();
-  if (is_over_) return;
-  std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
-  observe_outboxes();
-  observe_drops();
-  observe_schedule();
-  observe_recurring();
-  if (keeps_changes_) return;
-  for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
 }
 
 void World::observe_pulled(const Told& told) {
@@ -231,7 +243,7 @@ void World::appended(std::uint64_t content) {
     return;
   }
   demand(letter != letters_.end(), [&] { return "message " + std::to_string(content) + " was doubled"; });
-  letter->is_returned = true;
+  letter->is_returned = letter->is_published = true;
   ++tally_["letters published anew"];
   note("letter of " + std::to_string(content) + " is published anew at " + std::to_string(offset));
 }

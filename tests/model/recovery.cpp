@@ -173,6 +173,9 @@ void World::check_letters_of(ModelGroup& group, bool clean) {
   for (auto& [offset, letter] : newest) {
     const auto found = group.open.find(offset);
     if (letter->is_returned) {
+      // The group may have only the death again: messages that are published anew are not given back to it.
+      if (letter->is_published && found != group.open.end() && found->second.dead == Dead::waiting)
+        found->second.has_letter = true;
       // The return may be forgotten, with the last second; then it follows again.
       if (letter->is_settled || !letter->is_wanted) continue;
       if (found == group.open.end()) {

@@ -44,6 +44,7 @@ class World {
 
   /// Follows everything since the last call. Called whenever nothing happens any more without time.
   void observe();
+  void observe_journal();
   void note_told(const Told& told, const std::string& group);
   void observe_log();
   void observe_pulled(const Told& told);
