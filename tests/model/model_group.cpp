@@ -175,17 +175,17 @@ void ModelGroup::come_back(std::uint64_t offset, bool has_failed, std::uint32_t 
 
 void ModelGroup::take_overdue() {
   const auto now = parts_.now();
-  for (auto& [number, member] : members) {
-    if (member.leases) continue;
-    for (auto at = open.begin(); at != open.end();) {
-      const auto& [offset, message] = *at++;
-      if (message.holder != number || now < message.until) continue;
-      ++counters.timed_out;
-      parts_.count("timed out without leases", 1);
-      if (member.hears_late) member.overdue.insert(offset);
-      come_back(offset, true);
-    }
-    if (member.overdue.size() > overdue_many) member.has_many_overdue = true;
+  const bool any = std::ranges::any_of(members, [](const auto& each) { return !each.second.leases; });
+  for (auto at = open.begin(); any && at != open.end();) {
+    const auto& [offset, message] = *at++;
+    if (message.holder == 0 || now < message.until) continue;
+    ModelMember* const member = member_of(message.holder);
+    if (member == nullptr || member->leases) continue;
+    ++counters.timed_out;
+    parts_.count("timed out without leases", 1);
+    if (member->hears_late) member->overdue.insert(offset);
+    member->has_many_overdue |= member->overdue.size() > overdue_many;
+    come_back(offset, true);
   }
 }
 

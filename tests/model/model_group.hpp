@@ -163,6 +163,7 @@ class ModelGroup {
   std::map<int, ModelMember> members;
   std::map<int, ModelPuller> pullers;
   protocol::GroupSettings settings;
+  bool has_computed = false;  // a message may be `is_computed`
   bool is_paused = false;
   bool is_saved = false;  // a consumer was admitted, so a start finds the group
   broker::GroupCounters counters;
