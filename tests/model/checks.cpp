@@ -110,7 +110,11 @@ void World::check(ModelGroup& group) {
     return name + std::to_string(counters.expired) + " expired, not " +
            std::to_string(group.counters.expired);
   });
-  same("were lost", messages.loss().trimmed + messages.loss().damaged + lost_ahead, group.lost);
+  const std::uint64_t lost = messages.loss().trimmed + messages.loss().damaged + lost_ahead;
+  demand(group.lost <= lost && lost <= group.lost + group.perhaps_lost, [&] {
+    return name + std::to_string(lost) + " were lost, not " + std::to_string(group.lost) + " to " +
+           std::to_string(group.lost + group.perhaps_lost);
+  });
 }
 
 /// Returns the statements of a save about each message that the group is not done with.

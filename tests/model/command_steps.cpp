@@ -190,7 +190,8 @@ void Steps::seek_group() {
   demand(sought.ok() && *sought == Offset{to}, "a seek went elsewhere");
   broker_.journal().clear();
   group->seek(to, end);
-  for (ModelLetter& letter : letters_) letter.is_passed_over |= letter.group == group->name;
+  for (ModelLetter& letter : letters_)
+    letter.is_passed_over |= letter.group == group->name && to <= letter.offset;
   ++tally_["seeks"];
 }
 

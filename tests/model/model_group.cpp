@@ -108,7 +108,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
   counted_.clear();
   perhaps_counted_.clear();
-  perhaps_expired = perhaps_dead = 0;
+  perhaps_expired = perhaps_dead = perhaps_lost = 0;
   members.clear();
   pullers.clear();
   counters = {};
@@ -126,7 +126,9 @@ void ModelGroup::lose(std::uint64_t offset) {
   demand(!waits || message.was_dropped || !parts_.keeps_waiting(),
          [&] { return of(offset) + "it waited, and the log has dropped it"; });
   parts_.count(waits ? "messages lost that waited" : "messages lost that were dropped", 1);
-  ++lost;
+  // If a crash has restored the death that has a letter, the message was finished, and not lost.
+  const bool may_be_finished = message.dead == Dead::waiting && message.may_have_letter;
+  ++(may_be_finished ? perhaps_lost : lost);
   finish(offset);
 }
 

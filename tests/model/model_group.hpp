@@ -170,6 +170,7 @@ class ModelGroup {
   std::uint64_t lost = 0;
   std::uint64_t perhaps_dead = 0;     // in addition to counters.dead
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
+  std::uint64_t perhaps_lost = 0;     // in addition to lost
 
  private:
   struct Change {
