@@ -12,6 +12,20 @@ namespace {
 constexpr std::uint64_t all_messages_every = 64;  // checks
 // The broker works in bounded pieces, so more turns may have to follow before nothing happens.
 constexpr int settled_again_max = 20;
+
+void demand_same(const std::string& name, const char* what, std::uint64_t real, std::uint64_t expected) {
+  demand(real == expected,
+         [&] { return name + std::to_string(real) + " " + what + ", not " + std::to_string(expected); });
+}
+
+void demand_same_events(const std::string& name, const GroupCounters& real, const GroupCounters& expected) {
+  demand_same(name, "were acknowledged", real.acknowledged, expected.acknowledged);
+  demand_same(name, "were released", real.released, expected.released);
+  demand_same(name, "failed", real.failed, expected.failed);
+  demand_same(name, "timed out", real.timed_out, expected.timed_out);
+  demand_same(name, "were lost with a session", real.lost_with_session, expected.lost_with_session);
+  demand_same(name, "were revoked", real.revoked, expected.revoked);
+}
 }  // namespace
 
 void World::check() {
@@ -62,9 +76,7 @@ void World::check(ModelGroup& group) {
       ++(now < message.waits_until ? surely_retrying : maybe);
   }
   const auto same = [&](const char* what, std::uint64_t real_number, std::uint64_t expected) {
-    demand(real_number == expected, [&] {
-      return name + std::to_string(real_number) + " " + what + ", not " + std::to_string(expected);
-    });
+    demand_same(name, what, real_number, expected);
   };
   const TopicStore& store = broker_.orders_store();
   const std::uint64_t ready = messages.ready(store.first_offset(), store.next_offset());
@@ -90,12 +102,7 @@ void World::check(ModelGroup& group) {
   });
   same("are committed", found->committed().value, group.committed());
   const GroupCounters counters = found->failures().counters();
-  same("were acknowledged", counters.acknowledged, group.counters.acknowledged);
-  same("were released", counters.released, group.counters.released);
-  same("failed", counters.failed, group.counters.failed);
-  same("timed out", counters.timed_out, group.counters.timed_out);
-  same("were lost with a session", counters.lost_with_session, group.counters.lost_with_session);
-  same("were revoked", counters.revoked, group.counters.revoked);
+  demand_same_events(name, counters, group.counters);
   // Expired messages that the group keeps and has not come to yet are dead by computation.
   std::uint64_t ahead = 0;
   if (group.keeps_expired() && messages.expiry().index() != nullptr)

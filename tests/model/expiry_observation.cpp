@@ -26,6 +26,20 @@ class AscendingLook {
   const log::OffsetSet* set_;
   std::optional<OffsetRange> run_;
 };
+
+/// The group passes expired messages without a delivery, and with them others, which then count as returned.
+void pass_expired(ModelGroup& group, std::uint64_t next) {
+  if (next <= group.next) return;
+  for (auto at = group.open.lower_bound(group.next); at != group.open.end() && at->first < next; ++at)
+    demand(at->second.holder == 0 && at->second.attempts == 0, [&] {
+      return "group " + group.name + ", message " + std::to_string(at->first) +
+             ": the group passed it from " + std::to_string(group.next) + " to " + std::to_string(next) +
+             ", holder " + std::to_string(at->second.holder) + ", attempts " +
+             std::to_string(at->second.attempts) + ", state " +
+             std::to_string(static_cast<int>(at->second.dead));
+    });
+  group.next = next;
+}
 }  // namespace
 
 /// A message expires at its own time to live or at the topic's, by the wall clock.
@@ -116,18 +130,7 @@ void World::observe_expired(ModelGroup& group) {
       group.has_computed |= message.is_computed;
     }
   }
-  // The group passes expired messages without a delivery, and with them others, which then count as returned.
-  if (group.next < next) {
-    for (auto at = group.open.lower_bound(group.next); at != group.open.end() && at->first < next; ++at)
-      demand(at->second.holder == 0 && at->second.attempts == 0, [&] {
-        return "group " + group.name + ", message " + std::to_string(at->first) +
-               ": the group passed it from " + std::to_string(group.next) + " to " + std::to_string(next) +
-               ", holder " + std::to_string(at->second.holder) + ", attempts " +
-               std::to_string(at->second.attempts) + ", state " +
-               std::to_string(static_cast<int>(at->second.dead));
-      });
-    group.next = next;
-  }
+  pass_expired(group, next);
 }
 
 }  // namespace lightq::model

@@ -189,7 +189,7 @@ class ModelGroup {
   void come_back(std::uint64_t offset, bool has_failed, std::uint32_t delay_ms = 0);
   void die(std::uint64_t offset, broker::DeathCause cause, const std::string& reason);
   void lose(std::uint64_t offset);
-  /// Ends a message that a request of the test has ended: what the log has dropped by now was dropped before.
+  /// Ends a message at a request of the test. Messages that the log has dropped by now were dropped before.
   template <typename End>
   void exactly(End&& end) {
     knows_order_ = true;

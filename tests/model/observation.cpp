@@ -87,7 +87,7 @@ void World::observe() {
   for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
 }
 
-/// Follows what consumers were told, in its order.
+/// Follows the deliveries and revocations that consumers have seen, in their order.
 void World::observe_journal() {
   for (auto& [name, group] : groups_) group->take_overdue();
   Journal& journal = broker_.journal();
