@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "delayed/schedule_record.hpp"
 
@@ -57,20 +59,49 @@ Result<bool> DueMoves::plan(Timestamp now, Offset log_end) {
   if (from_.log() == nullptr) return false;
   if (plan_.broken_at()) {
     if (plan_.waits_for_disk() && limits_.mended_at_once < plan_.size()) return false;
-    plan_.mend();
+    plan_.mend(taken_back_);
   }
   const auto first = unplanned();
-  if (first.get() == nullptr || now.us + plan_ahead_us < first.get()->due_us) return false;
-  const std::vector<WaitingRun> runs = due_soon(now);
-  if (runs.empty()) return false;
+  const bool is_soon = first.get() != nullptr && first.get()->due_us <= now.us + plan_ahead_us;
+  const std::vector<WaitingRun> runs = is_soon ? due_soon(now) : std::vector<WaitingRun>();
   std::vector<std::vector<std::byte>> records;
+  add_voids(records, runs);
+  if (runs.empty() && records.empty()) {
+    taken_back_.clear();
+    return false;
+  }
   add_done(records);
   add_plans(records, runs, log_end.value);
   const auto written = append_records(*from_.log(), records, now);
   if (!written) return written.error();
+  taken_back_.clear();
   done_.clear();
   plan_.add(runs, log_end.value, *written);
   return true;
+}
+
+/// Adds records of messages whose plan was taken back, and that are not among those that are `planned` now.
+/// Without them a start could take such a message for one that has left: it has a lower sequence number than
+/// messages that leave before it, and the log may have dropped the part that its former plan names.
+void DueMoves::add_voids(std::vector<std::vector<std::byte>>& records,
+                         std::span<const WaitingRun> planned) const {
+  std::optional<DuePosition> last;
+  if (!planned.empty()) last = {planned.back().due_us, planned.back().end() - 1};
+  std::map<std::int64_t, std::vector<std::uint64_t>> voids;  // by due time, which stays
+  for (const MovePlan::Planned& each : taken_back_) {
+    if (each.last() <= last) continue;
+    for (std::uint64_t number = each.position.number; number < each.end(); ++number) {
+      const auto message = from_.waiting().find(number);
+      if (message && !(message->position() <= last)) voids[message->due_us].push_back(number);
+    }
+  }
+  for (const auto& [due_us, numbers] : voids) {
+    for (std::span<const std::uint64_t> left = numbers; !left.empty();) {
+      const std::size_t count = std::min(left.size(), schedule_record_numbers_max);
+      records.push_back(encode_due(due_us, left.first(count)));
+      left = left.subspan(count);
+    }
+  }
 }
 
 /// Adds records of a plan.
@@ -94,7 +125,7 @@ void DueMoves::add_plans(std::vector<std::vector<std::byte>>& records, std::span
 
 void DueMoves::log_begins(Offset first) {
   if (plan_.empty() || first.value <= plan_.front().log_offset || was_taken_back_) return;
-  plan_.clear();
+  plan_.clear(taken_back_);
   was_taken_back_ = true;
 }
 
@@ -234,8 +265,10 @@ std::optional<Timestamp> DueMoves::next_time() const {
   return next;
 }
 
-void DueMoves::restore(std::span<const UndoneMoves::Undone> undone, std::uint64_t next_sequence) {
+void DueMoves::restore(std::span<const UndoneMoves::Undone> undone, std::uint64_t next_sequence,
+                       std::vector<MovePlan::Planned> taken_back) {
   for (const UndoneMoves::Undone& each : undone) undone_.add(each);
+  taken_back_ = std::move(taken_back);
   plan_.set_next_sequence(next_sequence);
 }
 

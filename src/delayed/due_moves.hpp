@@ -68,7 +68,9 @@ class DueMoves {
   void write_done(Timestamp now);
 
   /// Continues after a start. `undone`: in the order of their sequence numbers, and below `next_sequence`.
-  void restore(std::span<const UndoneMoves::Undone> undone, std::uint64_t next_sequence);
+  /// `taken_back`: messages that were planned, and have not left.
+  void restore(std::span<const UndoneMoves::Undone> undone, std::uint64_t next_sequence,
+               std::vector<MovePlan::Planned> taken_back);
 
   [[nodiscard]] std::uint64_t moved_so_far() const { return moved_; }
   /// Returns the longest time between due time and log so far, in µs.
@@ -87,14 +89,16 @@ class DueMoves {
   Taken take(MoveBatch& batch, const WaitingRun& run, std::uint64_t sequence, std::size_t bytes_max);
   void add_plans(std::vector<std::vector<std::byte>>& records, std::span<const WaitingRun> runs,
                  std::uint64_t log_offset) const;
+  void add_voids(std::vector<std::vector<std::byte>>& records, std::span<const WaitingRun> planned) const;
   void note_done(std::uint64_t sequence, std::uint32_t count);
   void add_done(std::vector<std::vector<std::byte>>& records) const;
 
   ScheduledMessages& from_;
   const ScheduleLimits& limits_;
   MovePlan plan_;
-  bool was_taken_back_ = false;    // the plan, by log_begins
-  UndoneMoves undone_;             // in the order of their numbers
+  std::vector<MovePlan::Planned> taken_back_;  // their last plan is void, and no record says so yet
+  bool was_taken_back_ = false;                // the plan, by log_begins
+  UndoneMoves undone_;                         // in the order of their numbers
   std::vector<NumberRange> done_;  // sequence numbers that are done, and have no record yet; ascending
   std::uint64_t moved_ = 0;
   std::int64_t late_us_max_ = 0;

@@ -11,11 +11,19 @@ bool MovePlan::contains(DuePosition position) const {
   return behind != planned_.begin() && position <= std::prev(behind)->last();
 }
 
-void MovePlan::mend() {
+void MovePlan::mend(std::vector<Planned>& taken_back) {
   if (!break_) return;
   // The break is never within an entry: that has all numbers between its first and its last one.
-  const auto from = std::ranges::upper_bound(planned_, *break_, {}, &Planned::position);
+  cut(std::ranges::upper_bound(planned_, *break_, {}, &Planned::position), taken_back);
+}
+
+void MovePlan::clear(std::vector<Planned>& taken_back) {
+  cut(planned_.begin(), taken_back);
+}
+
+void MovePlan::cut(std::deque<Planned>::iterator from, std::vector<Planned>& taken_back) {
   for (auto each = from; each != planned_.end(); ++each) messages_ -= each->count;
+  taken_back.insert(taken_back.end(), from, planned_.end());
   planned_.erase(from, planned_.end());
   break_.reset();
 }

@@ -61,14 +61,10 @@ class MovePlan {
   }
   /// Returns the first position of a message that waits between planned ones and has no number.
   [[nodiscard]] const std::optional<DuePosition>& broken_at() const { return break_; }
-  /// Takes back the numbers of the messages behind the break.
-  void mend();
-  /// Takes back all numbers.
-  void clear() {
-    planned_.clear();
-    messages_ = 0;
-    break_.reset();
-  }
+  /// Takes back the sequence numbers of the messages behind the break. Adds their entries to `taken_back`.
+  void mend(std::vector<Planned>& taken_back);
+  /// Takes back all sequence numbers. Adds their entries to `taken_back`.
+  void clear(std::vector<Planned>& taken_back);
 
   [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }
   void set_next_sequence(std::uint64_t sequence) { next_sequence_ = sequence; }
@@ -90,6 +86,8 @@ class MovePlan {
     std::uint64_t sequences_end = 0;
     Offset end;
   };
+  void cut(std::deque<Planned>::iterator from, std::vector<Planned>& taken_back);
+
   std::deque<Planned> planned_;
   std::size_t messages_ = 0;
   std::deque<End> ends_;  // of records that are not durable

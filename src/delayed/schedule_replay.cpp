@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -217,15 +218,19 @@ Result<void> ScheduleReplay::find_moved(const Schedule::TopicLog& topic) {
 /// yet after a kill. The others wait for another plan.
 void ScheduleReplay::settle(const Schedule::TopicLog& topic) {
   std::vector<UndoneMoves::Undone> undone;
+  std::vector<MovePlan::Planned> taken_back;
   const std::uint64_t log_begin = topic.log.first_offset().value;
   for (const auto& [number, plan] : planned_) {
     const bool is_dropped = plan.log_offset < log_begin && plan.sequence < dropped_below_;
-    if (!is_dropped && !moved_.contains({plan.sequence})) continue;
+    if (!is_dropped && !moved_.contains({plan.sequence})) {
+      taken_back.push_back({plan.sequence, to_.waiting().find(number)->position(), plan.log_offset});
+      continue;
+    }
     undone.push_back({plan.sequence, to_.waiting().find(number)->place, topic.log.next_offset()});
     to_.forget(number);
   }
   std::ranges::sort(undone, {}, &UndoneMoves::Undone::sequence);
-  moves_.restore(undone, std::max(next_sequence_, topic.expected));
+  moves_.restore(undone, std::max(next_sequence_, topic.expected), std::move(taken_back));
 }
 
 }  // namespace lightq::broker

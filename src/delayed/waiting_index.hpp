@@ -88,8 +88,7 @@ class WaitingIndex {
   void set_due(std::uint64_t number, std::uint32_t count, std::int64_t due_us) {
     cut_out(number, count);
     const DuePosition before = by_number_.find(number)->position();
-    if (before.due_us == due_us) return;
-    if (!is_loading_) {
+    if (!is_loading_ && before.due_us != due_us) {
       by_due_.insert({{due_us, number}});
       by_due_.erase(before);
     }

@@ -30,8 +30,10 @@ void ConsumerGroup::detach(RecordSink& consumer) {
   plain_consumers_.erase(found);
   plain_turn_ = 0;
   CountedRanges unsent;
-  for (const Offset offset : consumer.unsent())
-    unsent.push_back({{offset, offset + 1}, messages_.deliveries_of_unsent(offset)});
+  for (const Offset offset : consumer.unsent()) {
+    const OffsetRange message{offset, offset + 1};
+    unsent.push_back({message, returns_.deliveries_of(message, messages_.delivery_of_unsent(offset), false)});
+  }
   standing_.acknowledged -= unsent.size();
   returns_.requeue(std::move(unsent), {.cause = ReturnCause::released});
 }

@@ -22,7 +22,7 @@ std::uint64_t GroupDeaths::die(const CountedRanges& ranges, DeathCause cause, co
           [&](OffsetRange part) { gone.push_back({part, each.deliveries}); });
     }
   });
-  if (!gone.empty()) queue.add(gone);  // counts messages that the log no longer has as lost
+  if (!gone.empty()) queue.count_lost(messages_of(gone));
   const std::uint64_t died = messages_of(ranges) - messages_of(gone);
   died_ += died;
   if (cause == DeathCause::expired) died_expired_ += died;

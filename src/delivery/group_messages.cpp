@@ -112,7 +112,7 @@ std::uint64_t GroupMessages::undelivered_in(OffsetRange range) const {
 
 /// Remembers the number of deliveries of messages that a plain consumer has taken. The memory is at most
 /// twice that of the unsent messages, or 4 KiB.
-void GroupMessages::note_attempts(OffsetRange range, std::uint32_t delivery) {
+void GroupMessages::note_delivery(OffsetRange range, std::uint32_t delivery) {
   if (!unsent_.empty() && unsent() == distance(range.begin, range.end)) unsent_.clear();  // all was sent
   unsent_.set(range, delivery);
   if (unsent_.bytes() <= unsent_bytes_max_) return;
@@ -173,9 +173,10 @@ std::optional<GroupSnapshot> GroupMessages::snapshot(std::size_t& ranges_left, c
 }
 
 void GroupMessages::collect_unsent(OffsetRange range) {
-  if (attempts_max_ == 0) return collection_->in_flight.add(range, DeliveryCounts::by_default);
-  for (Offset at = range.begin; at < range.end; at = at + 1)
-    collection_->in_flight.add({at, at + 1}, deliveries_of_unsent(at));
+  for (OffsetRange part = range; part.begin < range.end; part = {part.end, range.end}) {
+    part.end = unsent_.end_of_equal(part);
+    collection_->in_flight.add(part, delivery_of_unsent(part.begin).counted());
+  }
 }
 
 std::uint32_t GroupMessages::saved_count(const Delivery& delivery) const {

@@ -75,13 +75,12 @@ class GroupMessages {
   }
   /// Called when a plain consumer has taken messages; `delivery` is the number of this delivery.
   void delivered_plainly(OffsetRange range, std::uint32_t delivery) {
-    if (delivery > 1 && attempts_max_ != 0) note_attempts(range, delivery);
+    if (delivery > 1 || !unsent_.empty()) note_delivery(range, delivery);
     if (collection_ != nullptr) collect_unsent(range);
   }
-  /// Returns the number of deliveries of a message that is returned because a plain consumer has not sent it:
-  /// 1, or in a group that limits attempts the number from before.
-  [[nodiscard]] std::uint32_t deliveries_of_unsent(Offset offset) const {
-    return attempts_max_ == 0 ? DeliveryCounts::by_default : unsent_.of(offset) - 1;
+  /// Returns how a message was delivered that a plain consumer has not sent. The delivery does not count.
+  [[nodiscard]] Delivery delivery_of_unsent(Offset offset) const {
+    return {.count = unsent_.of(offset), .deadline = never, .started = false};
   }
   /// Returns the heap memory in bytes of these numbers.
   [[nodiscard]] std::size_t bytes_of_unsent() const { return unsent_.bytes(); }
@@ -173,7 +172,7 @@ class GroupMessages {
 
   [[nodiscard]] std::uint64_t unsent() const;
   void note_in_flight(const GroupMember& member, OffsetRange range);
-  void note_attempts(OffsetRange range, std::uint32_t delivery);
+  void note_delivery(OffsetRange range, std::uint32_t delivery);
   void collect_unsent(OffsetRange range);
   bool collect_plain(std::size_t& ranges_left);
   bool collect_members(std::size_t& ranges_left);
@@ -188,7 +187,7 @@ class GroupMessages {
 
   GroupExpiry expiry_;
   std::uint32_t attempts_max_ = 0;
-  DeliveryCounts unsent_;  // with attempts_max_: the deliveries of messages that plain consumers may have
+  DeliveryCounts unsent_;  // the deliveries of messages that plain consumers may have, the present one too
   std::size_t unsent_bytes_max_ = unsent_bytes_min;  // with more, those that were sent are removed
   ClockReading clocks_;
 };

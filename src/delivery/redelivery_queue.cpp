@@ -41,8 +41,9 @@ struct RedeliveryQueue::HotFields {
   static_assert(hot_fields_precede(offsetof(RedeliveryQueue, waiting_),
                                    {offsetof(RedeliveryQueue, bytes_), offsetof(RedeliveryQueue, first_),
                                     offsetof(RedeliveryQueue, empty_), offsetof(RedeliveryQueue, lost_),
-                                    offsetof(RedeliveryQueue, changes_),
-                                    offsetof(RedeliveryQueue, charge_)}));
+                                    offsetof(RedeliveryQueue, changes_), offsetof(RedeliveryQueue, charge_),
+                                    offsetof(RedeliveryQueue, dropped_before_),
+                                    offsetof(RedeliveryQueue, carried_)}));
 };
 #pragma GCC diagnostic pop
 

@@ -39,20 +39,24 @@ class RedeliveryQueue {
 
   /// Adds messages that can be delivered again immediately. `deliveries` is the number of deliveries so far.
   void add(OffsetRange range, std::uint32_t deliveries) {
+    waiting_.ignore_before(dropped_before_, carried_);
     given_up_ += waiting_.add(range, deliveries);
     count();
   }
   /// Adds messages that are not delivered again before `due`.
   void add_delayed(OffsetRange range, std::uint32_t deliveries, SteadyTime due) {
+    waiting_.ignore_before(dropped_before_, carried_);
     given_up_ += waiting_.add_delayed(range, deliveries, due);
     count();
   }
   /// Adds messages in many ranges, which ascend and do not overlap.
   void add(std::span<const CountedRange> ranges) {
+    waiting_.ignore_before(dropped_before_, carried_);
     given_up_ += waiting_.add(ranges);
     count();
   }
   void add_delayed(std::span<const CountedRange> ranges, SteadyTime due) {
+    waiting_.ignore_before(dropped_before_, carried_);
     given_up_ += waiting_.add_delayed(ranges, due);
     count();
   }
@@ -128,11 +132,13 @@ class RedeliveryQueue {
   [[nodiscard]] std::uint64_t delayed_messages() const { return waiting_.delayed().size(); }
   /// Removes messages below `first`, which the log no longer has, and counts them in loss(). Those under way
   /// to a dead-letter topic stay, and those in `carried`, which can still be read. So later calls do not walk
-  /// over them again.
+  /// over them again. Messages like the removed ones count in loss() when they are added later.
   /// `all`: without it, a message below `first` that has changed since an earlier call may stay until there
   /// are more changes, so that calls between changes take little time on average.
-  /// `carried`: null if no message was carried over.
+  /// `carried`: null if no message was carried over. Lifetime: it outlives the queue.
   void give_up_before(Offset first, const log::OffsetSet* carried = nullptr, bool all = true) {
+    dropped_before_ = first;
+    carried_ = carried;
     if (carried != nullptr) return give_up_uncarried(first, *carried, all);
     if (empty_ || first <= first_ || first <= given_up_before_) return;
     std::uint64_t removed = waiting_.give_up_before(first);
@@ -182,9 +188,11 @@ class RedeliveryQueue {
   [[nodiscard]] bool has_dead() const { return !empty_ && dead_ != nullptr && !dead_->empty(); }
   /// Returns the dead messages, or null if there was none since the start.
   [[nodiscard]] const DeadMessages* dead() const { return dead_.get(); }
-  /// Calls `change(dead)` to change the dead messages.
+  /// Calls `change(dead)` to change the dead messages. waiting() knows then which messages the log has
+  /// dropped.
   template <typename Change>
   void change_dead(Change&& change) {
+    waiting_.ignore_before(dropped_before_, carried_);
     if (dead_ == nullptr) dead_ = std::make_unique<DeadMessages>();
     dead_->set_record_room(record_charge_.room());
     change(*dead_);
@@ -230,6 +238,8 @@ class RedeliveryQueue {
   std::uint64_t lost_ = 0;
   std::uint64_t changes_ = 0;
   RangeCharge charge_;
+  Offset dropped_before_;                    // the log's first offset at the last give_up_before()
+  const log::OffsetSet* carried_ = nullptr;  // what it has of messages before that
 
   WaitingMessages waiting_;
   std::unique_ptr<DeadMessages> dead_;

@@ -180,7 +180,16 @@ bool Topic::drop_for(std::size_t bytes, RoomIn needed) {
   if (ExpiryIndex* const expiry = expiry_.index(); expiry != nullptr && before < after) [[unlikely]]
     end_expired_before(after, *expiry, groups_);
   if (!groups_.count_dropped({before, after}) && !direct_) unclaimed_dropped_ += distance(before, after);
+  if (before < after) groups_.give_up_dropped(false);
   return fits;
+}
+
+void note_dropped(Topic& topic) {
+  const Offset first = topic.log().first_offset();
+  ExpiryIndex* const expiry = topic.expiry().index();
+  if (expiry != nullptr && expiry->forgotten_before() < first) [[unlikely]]
+    end_expired_before(first, *expiry, topic.groups());
+  topic.groups().give_up_dropped(false);
 }
 
 bool Topic::make_room(std::uint64_t bytes) {

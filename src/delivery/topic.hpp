@@ -209,4 +209,8 @@ class Topic {
   CarryOver carry_over_;
 };
 
+/// Tells the groups which messages the log has dropped. Called after the log's upkeep, which may drop some:
+/// requests that come before the next dispatch must not find them.
+void note_dropped(Topic& topic);
+
 }  // namespace lightq::broker

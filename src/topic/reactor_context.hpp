@@ -93,7 +93,9 @@ struct ReactorContext {
   TurnQueue turns{loop};
   CallClock call_clock{loop, now};  ///< the times of stored messages, ascending unless the clock is set back
   WallTimers wall_timers{loop, now};  ///< work that is due at a time of the wall clock
-  Latencies latencies = {};           ///< of all topics; any thread reads them
+  /// The clock by which topics measure the time between two saves, so that tests can set it.
+  std::function<EventLoop::Clock::time_point()> steady_now = EventLoop::Clock::now;
+  Latencies latencies = {};  ///< of all topics; any thread reads them
 };
 
 }  // namespace lightq::broker

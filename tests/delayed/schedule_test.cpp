@@ -117,6 +117,67 @@ TEST(Schedule, AMessageThatThePowerCutTookFromTheLogIsNotTakenForADroppedOne) {
   EXPECT_EQ(world.waiting(), 1U);
 }
 
+/// A planned message waits, because the clock was set back. Then a start must not take it for one that has
+/// left, although later ones have, and the log has dropped the part that its plan names.
+class PlanAndTheClock : public testing::Test {
+ protected:
+  PlanAndTheClock() {
+    world.publish_due({-10'000});
+    world.pump();
+    world.sync_schedule();
+    world.step_clock(-60'000'000);
+  }
+  void drop_the_part_that_the_plan_names() {
+    drop_all_before_the_newest(world);
+    world.maintain();
+  }
+  void let_another_leave() {
+    world.publish_due({-1'000});
+    for (int each = 0; each < 4; ++each) {
+      world.pump();
+      world.sync_schedule();
+      world.step_clock(1'000);
+    }
+    world.sync_log();
+    ASSERT_EQ(world.in_log(), 1U);
+  }
+  void expect_they_leave(std::size_t messages) {
+    EXPECT_EQ(world.wrong(), "");
+    EXPECT_EQ(world.waiting(), messages);
+    world.finish(180'000'000);
+    EXPECT_EQ(world.wrong(), "");
+    EXPECT_EQ(world.in_log(), 1 + messages);
+  }
+  ScheduleWorld world{1};
+};
+
+TEST_F(PlanAndTheClock, AMessageBehindABrokenPlanIsNotTakenForADroppedOne) {
+  world.publish_due({-10'000});
+  world.pump();  // gives up the plan from there on
+  world.sync_schedule();
+  world.step_clock(-60'000'000);
+  drop_the_part_that_the_plan_names();
+  let_another_leave();
+  world.kill();
+  expect_they_leave(2);
+}
+
+TEST_F(PlanAndTheClock, AMessageThatWasPlannedBeforeAStartIsNotTakenForADroppedOne) {
+  world.kill();
+  drop_the_part_that_the_plan_names();
+  let_another_leave();
+  world.power_cut();
+  expect_they_leave(1);
+}
+
+TEST_F(PlanAndTheClock, AMessageWhosePlanIsOlderThanTheLogIsNotTakenForADroppedOne) {
+  drop_the_part_that_the_plan_names();
+  world.pump();
+  let_another_leave();
+  world.kill();
+  expect_they_leave(1);
+}
+
 TEST(Schedule, AStreamOfPastDueTimesHoldsUpNoOtherMessage) {
   ScheduleWorld world(1);
   world.publish_due({-1'000});

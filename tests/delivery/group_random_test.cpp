@@ -79,7 +79,7 @@ class GroupModel {
     for (std::uint64_t at = committed; at < next.value; ++at) {
       ASSERT_EQ(stored.unfinished.messages.contains({at}), open_.contains(at)) << "message " << at;
       if (!open_.contains(at)) continue;
-      ASSERT_EQ(counts.of({at}), deliveries_of(at)) << "message " << at;
+      ASSERT_EQ(counts.of({at}), open_[at].deliveries) << "message " << at;
     }
     std::uint64_t held = 0;
     for (const auto& [offset, message] : open_) held += is_member(message.holder) ? 1 : 0;
@@ -117,12 +117,6 @@ class GroupModel {
       if (cursor.name.starts_with("group:")) return cursor;
     }
     return {};
-  }
-
-  /// Returns the deliveries that are stored: a message that a plain consumer has taken was delivered once.
-  std::uint32_t deliveries_of(std::uint64_t offset) {
-    const Open& message = open_[offset];
-    return message.holder != nullptr && !is_member(message.holder) ? 1 : message.deliveries;
   }
 
   void publish() {
@@ -189,9 +183,7 @@ class GroupModel {
     Puller& puller = *pullers_[which];
     set_->detach(puller.sink);
     for (auto& [offset, message] : open_) {
-      if (message.holder != &puller) continue;
-      message.holder = nullptr;
-      message.deliveries = 1;
+      if (message.holder == &puller) message.holder = nullptr;
     }
     pullers_.erase(pullers_.begin() + static_cast<std::ptrdiff_t>(which));
   }
@@ -308,7 +300,6 @@ class GroupModel {
     ++restarts;
     std::vector<log::NamedCursor> stored;
     if (set_ != nullptr) stored = test::stored_cursors(*set_, {now_, wall_});
-    for (auto& [offset, message] : open_) message.deliveries = deliveries_of(offset);
     set_ = std::make_unique<ConsumerGroups>(log_, false, GroupLimits{});
     now_ = SteadyTime{std::chrono::hours(random_.between(1, 100))};  // another machine's clock
     GroupCursors(*set_).restore(stored, log_.next_offset(), {now_, wall_});

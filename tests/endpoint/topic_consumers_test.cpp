@@ -370,17 +370,38 @@ TEST_F(TopicConsumersTest, NothingIsWrittenWhileNothingChanges) {
     writes += call == FaultyStorage::Call::write && is_cursor_file(path) ? 1 : 0;
     return false;
   });
-  step_clock(std::chrono::seconds(2));
+  pass_time(std::chrono::seconds(2));
   topic->want_dispatch();
   broker::acknowledge(*topic, consumer, {std::nullopt, {{{1}, {2}}}});
   broker::extend(*topic, consumer, {60'000, {{{0}, {3}}}}, EventLoop::Clock::now());
   for (int i = 0; i < 20; ++i) {
-    step_clock(std::chrono::seconds(1));
+    pass_time(std::chrono::seconds(1));
     topic->tick();
     turn(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(writes, 0);
   fail(0, {});
+  topic->detach_consumer(consumer);
+}
+
+TEST_F(TopicConsumersTest, AClockThatIsSetBackDelaysNoSave) {
+  publish(3);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  expect_to_have(consumer, {0, 1, 2});
+  const auto left = [&] {
+    const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
+    return stored.empty() ? 0 : stored[0].unfinished.messages.size();
+  };
+  ASSERT_TRUE(run_until([&] { return left() == 3; }));
+  // The next save may begin a second after the last one, in ten turns. Each time the clock shows the same.
+  broker::acknowledge(*topic, consumer, {std::nullopt, {{{1}, {2}}}});
+  constexpr int turns_max = 1000;
+  for (int turns = 0; turns < turns_max && left() != 2; ++turns) {
+    step_clock(-std::chrono::milliseconds(100));
+    turn(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(left(), 2U);
   topic->detach_consumer(consumer);
 }
 

@@ -60,6 +60,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
       const protocol::TopicSettings& settings = {.broker_type = protocol::BrokerType::file},
       std::int64_t flush_interval_ms = StorageSettings{}.flush_interval_ms)
       : settings_of_topic_(settings), flush_interval_ms_(flush_interval_ms) {
+    context_.steady_now = [this] { return EventLoop::Clock::time_point(steady_); };
     start();
     storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
       const std::lock_guard lock(mutex_);
@@ -111,7 +112,13 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   [[nodiscard]] ReactorContext& context() { return context_; }
   [[nodiscard]] DiskThread& disk() { return disk_; }
 
+  /// Sets the wall clock.
   void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
+  /// Lets time pass for the topic, by both of its clocks.
+  void pass_time(std::chrono::microseconds time) {
+    step_clock(time);
+    steady_ += time;
+  }
   [[nodiscard]] Timestamp wall_time() const { return now_(); }
   /// Lets those calls of the disk fail. Its thread calls `which`: a test that gives it its own variables ends
   /// the faults with fail(0, {}) while they exist.
@@ -162,7 +169,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
     std::stop_source stop;
     loop_.at(EventLoop::Clock::now() + time, [&] { stop.request_stop(); });
     loop_.run(stop.get_token());
-    time_us_ += 100'000;
+    pass_time(std::chrono::milliseconds(100));
     if (std::exchange(ticking_, false)) ticking_ = topic->tick();
   }
 
@@ -181,6 +188,7 @@ class TopicRuntimeTest : public testing::Test, public TopicRuntime::Ticker {
   std::function<bool(FaultyStorage::Call, const std::string&)> fails_;  // guarded by mutex_
   int error_ = 0;                                                       // guarded by mutex_
   std::int64_t time_us_ = 1'000'000'000'000;
+  std::chrono::microseconds steady_ = std::chrono::hours(1000);
   const WallClock now_ = [this] { return Timestamp{time_us_}; };
   bool ticking_ = false;
   EventLoop loop_;

@@ -32,6 +32,11 @@ void BrokerUnderTest::Turns::on_ready() {
   stop_.request_stop();
 }
 
+Offset BrokerUnderTest::DropWatch::before_drop(OffsetRange range, Reason reason) {
+  if (broker != nullptr && broker->dropping) broker->dropping();
+  return asked == nullptr ? range.end : asked->before_drop(range, reason);
+}
+
 BrokerUnderTest::BrokerUnderTest(Catalogue catalogue)
     : catalogue_(std::move(catalogue)),
       context_{loop_, disk_, ports_, sink_, tickets_, settings_, wall_clock_, next_id_, {}, {}, {}} {
@@ -77,6 +82,10 @@ Result<void> BrokerUnderTest::open(Hosted& hosted, const protocol::TopicSettings
   hosted.runtime = std::make_unique<TopicRuntime>(context_, *this, make, definition, std::move(store),
                                                   std::move(opened).value_or_throw());
   hosted.at = hosted.runtime.get();
+  if (hosted.id == orders_id) {
+    drops_.asked = hosted.store->carried() == nullptr ? nullptr : &plain_->topic.carry_over();
+    hosted.store->guard_drops(&drops_);
+  }
   return {};
 }
 
@@ -106,9 +115,11 @@ void BrokerUnderTest::start() {
     orders().reopen(record).value_or_throw();
   }
   if (letters().letter_book().run() != 0) office_->returns().resume(letters_id);
+  drops_.broker = this;
 }
 
 void BrokerUnderTest::drop(bool cleanly) {
+  drops_.broker = nullptr;
   office_->stop();
   recurring_->stop();
   for (Hosted* const each : {&orders_, &letters_}) each->runtime->begin_stop(ClientError::shutting_down);
@@ -167,6 +178,7 @@ void BrokerUnderTest::settle() {
     const std::size_t told = journal_.size();
     const std::uint64_t posted = loop_.posted();
     run_turns(quiet_turns);
+    if (turned) turned();
     const bool had_post = !post_.empty();
     for (std::size_t left = post_.size(); left > 0; --left) {
       const Task task = std::move(post_.front());

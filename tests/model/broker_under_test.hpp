@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "explorer/delivery/simulated_threads.hpp"
+#include "log/drop_guard.hpp"
 #include "model/client.hpp"
 #include "model/plain_endpoints.hpp"
 #include "plain/endpoint_set.hpp"
@@ -114,6 +115,9 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
   test::FaultyStorage storage;
   /// Called whenever nothing happens any more without time.
   std::function<void()> settled;
+  std::function<void()> turned;  ///< called after every few turns
+  /// Called before the log of "orders" drops messages, which can still be read, while the broker is at work.
+  std::function<void()> dropping;
 
  private:
   using TopicStore = broker::TopicStore;
@@ -124,6 +128,12 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
     TopicRuntime* at = nullptr;  // also while it is made
     TopicStore* store = nullptr;
     bool ticks = false;
+  };
+  /// Tells `dropping`, and then asks the guard of the topic.
+  struct DropWatch final : log::DropGuard {
+    Offset before_drop(OffsetRange range, Reason reason) override;
+    BrokerUnderTest* broker = nullptr;  // null: it does not work
+    log::DropGuard* asked = nullptr;    // null: the topic has none
   };
   class Sink final : public broker::LogSink {
    public:
@@ -152,6 +162,7 @@ class BrokerUnderTest final : public broker::LetterPost, public broker::TopicTic
 
   Catalogue catalogue_;
   Journal journal_;
+  DropWatch drops_;
   bool is_dead_ = false;
   std::uint64_t calls_ = 0;
   std::uint64_t end_at_ = 0;

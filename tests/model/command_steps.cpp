@@ -28,6 +28,12 @@ BrokerUnderTest::Catalogue Steps::catalogue_of(std::uint64_t run) {
   if (!has_ttl && type == BrokerType::file && run % 8 < 4) {
     catalogue.orders.retention_bytes = 2 * limits::segment_bytes_min;
     catalogue.orders.capacity_bytes = 0;
+    catalogue.orders.retention_over_pending = run / 24 % 2 == 1;
+  }
+  if (!has_ttl && type == BrokerType::queue_file && run % 8 < 4) {
+    catalogue.orders.retention_ms = 20'000;
+    catalogue.orders.capacity_bytes = 0;
+    catalogue.orders.retention_over_pending = run / 24 % 2 == 1;
   }
   catalogue.letters = {.broker_type = type == BrokerType::queue ? BrokerType::queue : BrokerType::file,
                        .ring_bytes = limits::MiB,
@@ -103,6 +109,7 @@ void Steps::step_wall() {
   note("the wall clock steps by " + std::to_string(by.count()) + " ms");
   has_jumped_ = true;
   if (by.count() < 0) has_stepped_ = true;
+  for (std::int64_t& each : dated_us_) each = std::min(each, broker_.wall().us + by.count() * 1000);
   broker_.step_wall(by);
   for (auto& [name, schedule] : recurring_)
     schedule.started_least_us = std::min(schedule.started_least_us, broker_.wall().us);
@@ -183,7 +190,8 @@ void Steps::seek_group() {
   demand(sought.ok() && *sought == Offset{to}, "a seek went elsewhere");
   broker_.journal().clear();
   group->seek(to, end);
-  for (ModelLetter& letter : letters_) letter.is_passed_over |= letter.group == group->name;
+  for (ModelLetter& letter : letters_)
+    letter.is_passed_over |= letter.group == group->name && to <= letter.offset;
   ++tally_["seeks"];
 }
 

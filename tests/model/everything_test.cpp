@@ -3,6 +3,7 @@
 /// LIGHTQ_RUN=n does only run number n.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -104,6 +105,7 @@ class EverythingTest : public testing::TestWithParam<int> {};
 
 TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
   Tally tally;
+  int ended_early = 0;
   const auto runs = static_cast<int>(steps_of_all() / parts / steps_of_run);
   const char* const only = std::getenv("LIGHTQ_RUN");  // the number of one run
   for (int run = GetParam() * runs; run < (GetParam() + 1) * runs; ++run) {
@@ -118,10 +120,12 @@ TEST_P(EverythingTest, TheBrokerAgreesWithTheModel) {
       FAIL() << "run " << run << ", step " << step + 1 << ": " << wrong.what() << "\n"
              << steps.history().text();
     }
+    ended_early += step < steps_of_run ? 1 : 0;
     tally["steps"] += static_cast<std::uint64_t>(step);
     for (const auto& [name, number] : steps.tally()) tally[name] += number;
   }
-  EXPECT_TRUE(only != nullptr || tally["steps"] > steps_of_all() / parts * 9 / 10) << "many runs end early";
+  // One of about 120 runs does. A part with few runs may have some of them by chance.
+  EXPECT_LE(ended_early, std::max(4, runs / 16)) << "many runs end early";
   for (const char* const name : happens) {
     EXPECT_TRUE(runs < enough_runs || only != nullptr || tally[name] > 0) << "never: " << name;
   }

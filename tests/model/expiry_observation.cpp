@@ -11,6 +11,35 @@ using Dead = GroupMessage::Dead;
 namespace {
 constexpr std::int64_t us_per_ms = 1000;
 constexpr std::int64_t late_ms_max = 1'200;  // a second, and two ticks
+
+/// Tells whether a set has each of some ascending offsets. Lifetime: the set's, which does not change.
+class AscendingLook {
+ public:
+  explicit AscendingLook(const log::OffsetSet* set)
+      : set_(set), run_(set == nullptr ? std::nullopt : set->first_behind({0})) {}
+  [[nodiscard]] bool finds(std::uint64_t offset) {
+    if (run_ && run_->end <= Offset{offset}) run_ = set_->first_behind({offset});
+    return run_ && run_->begin <= Offset{offset};
+  }
+
+ private:
+  const log::OffsetSet* set_;
+  std::optional<OffsetRange> run_;
+};
+
+/// The group passes expired messages without a delivery, and with them others, which then count as returned.
+void pass_expired(ModelGroup& group, std::uint64_t next) {
+  if (next <= group.next) return;
+  for (auto at = group.open.lower_bound(group.next); at != group.open.end() && at->first < next; ++at)
+    demand(at->second.holder == 0 && at->second.attempts == 0, [&] {
+      return "group " + group.name + ", message " + std::to_string(at->first) +
+             ": the group passed it from " + std::to_string(group.next) + " to " + std::to_string(next) +
+             ", holder " + std::to_string(at->second.holder) + ", attempts " +
+             std::to_string(at->second.attempts) + ", state " +
+             std::to_string(static_cast<int>(at->second.dead));
+    });
+  group.next = next;
+}
 }  // namespace
 
 /// A message expires at its own time to live or at the topic's, by the wall clock.
@@ -42,17 +71,18 @@ void World::observe_expired(ModelGroup& group) {
   if (found == nullptr) return;
   GroupMessages& messages = found->messages();
   const ExpiryIndex* const index = messages.expiry().index();
+  const log::OffsetSet* const expired = index == nullptr ? nullptr : &index->expired();
   const std::uint64_t next = messages.next().value;
-  const auto is_ahead = [&](std::uint64_t offset) {
-    return next <= offset && index != nullptr && index->expired().contains({offset});
-  };
   const WaitingMessages& waiting = messages.redelivery().waiting();
+  AscendingLook is_expired(expired), ready(&waiting.ready()), alone(&waiting.alone()),
+      delayed(&waiting.delayed());
   std::vector<std::uint64_t> gone;
   for (const auto& [offset, message] : group.open) {
     if (message.holder != 0 || message.dead != Dead::no) continue;
-    const bool waits = waiting.ready().contains({offset}) || waiting.alone().contains({offset}) ||
-                       waiting.delayed().contains({offset});
-    if (next <= offset ? is_ahead(offset) : !waits) {
+    const bool is_gone = next <= offset
+                             ? is_expired.finds(offset)
+                             : !ready.finds(offset) && !alone.finds(offset) && !delayed.finds(offset);
+    if (is_gone) {
       gone.push_back(offset);
     } else if (group.must_expire(offset, message) && !has_stepped_ && !broker_.is_dead()) {
       const auto since = expired_ms_.try_emplace(offset, broker_.ticked_ms()).first->second;
@@ -65,8 +95,8 @@ void World::observe_expired(ModelGroup& group) {
   }
   // Those ahead of the group follow its settings.
   const bool keeps = group.keeps_expired();
-  const log::OffsetSet expired = index == nullptr ? log::OffsetSet() : index->expired();
-  for (auto run = expired.first_behind({next}); run; run = expired.first_behind(run->end)) {
+  const auto ahead = expired == nullptr ? std::nullopt : expired->first_behind({next});
+  for (auto run = ahead; run; run = expired->first_behind(run->end)) {
     for (std::uint64_t at = std::max(run->begin.value, next); at < std::min(run->end.value, log_.size());
          ++at) {
       const auto known = group.open.find(at);
@@ -75,7 +105,7 @@ void World::observe_expired(ModelGroup& group) {
         group.let_expired_go(at);
     }
   }
-  if (!keeps) {
+  if (!keeps && group.has_computed) {
     for (auto at = group.open.begin(); at != group.open.end();) {
       const auto here = at++;
       if (here->second.is_computed) group.let_expired_go(here->first);
@@ -92,20 +122,15 @@ void World::observe_expired(ModelGroup& group) {
       }
     }
   }
-  for (auto& [offset, message] : group.open)
-    message.is_computed = message.dead == Dead::waiting && is_ahead(offset);
-  // The group passes expired messages without a delivery, and with them others, which then count as returned.
-  if (group.next < next) {
-    for (auto at = group.open.lower_bound(group.next); at != group.open.end() && at->first < next; ++at)
-      demand(at->second.holder == 0 && at->second.attempts == 0, [&] {
-        return "group " + group.name + ", message " + std::to_string(at->first) +
-               ": the group passed it from " + std::to_string(group.next) + " to " + std::to_string(next) +
-               ", holder " + std::to_string(at->second.holder) + ", attempts " +
-               std::to_string(at->second.attempts) + ", state " +
-               std::to_string(static_cast<int>(at->second.dead));
-      });
-    group.next = next;
+  if (ahead || group.has_computed) {
+    AscendingLook is_ahead(expired);
+    group.has_computed = false;
+    for (auto& [offset, message] : group.open) {
+      message.is_computed = message.dead == Dead::waiting && next <= offset && is_ahead.finds(offset);
+      group.has_computed |= message.is_computed;
+    }
   }
+  pass_expired(group, next);
 }
 
 }  // namespace lightq::model

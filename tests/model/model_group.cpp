@@ -29,7 +29,6 @@ SavedView ModelGroup::view(std::uint64_t offset, std::uint64_t log_end) const {
   const GroupMessage& message = found->second;
   SavedView view{false, message.attempts, message.dead};
   if (message.holder == 0) return view;
-  if (message.is_unsent) view.attempts = attempts_of_unsent(message);
   if (message.is_unsent) return view;
   if (message.is_started) ++view.attempts;
   if (max() != 0) view.attempts = std::min(view.attempts, max() - 1);  // a restart alone kills no message
@@ -72,6 +71,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   for (const auto& [offset, view] : views) {
     if (view.is_done) continue;
     GroupMessage& message = open[offset];
+    message.was_dropped = parts_.is_dropped(offset);
     message.attempts = view.attempts;
     message.dead = view.dead;
     if (const auto known = before.find(offset); known != before.end()) {
@@ -108,7 +108,7 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
   std::erase_if(expired_, [&](const auto& each) { return open.contains(each.first); });
   counted_.clear();
   perhaps_counted_.clear();
-  perhaps_expired = perhaps_dead = 0;
+  perhaps_expired = perhaps_dead = perhaps_lost = 0;
   members.clear();
   pullers.clear();
   counters = {};
@@ -119,14 +119,32 @@ void ModelGroup::restore(const std::map<std::uint64_t, SavedView>& views, std::u
 
 // --- Returns ---
 
+/// The message can no longer be read, and nobody has it.
+void ModelGroup::lose(std::uint64_t offset) {
+  const GroupMessage& message = open.at(offset);
+  const bool waits = message.dead != Dead::no || parts_.now() < message.waits_until;
+  demand(!waits || message.was_dropped || !parts_.keeps_waiting(),
+         [&] { return of(offset) + "it waited, and the log has dropped it"; });
+  parts_.count(waits ? "messages lost that waited" : "messages lost that were dropped", 1);
+  // If a crash has restored the death that has a letter, the message was finished, and not lost.
+  const bool may_be_finished = message.dead == Dead::waiting && message.may_have_letter;
+  ++(may_be_finished ? perhaps_lost : lost);
+  finish(offset);
+}
+
+/// A message that the log has dropped cannot be kept for anybody: it is lost, and not dead.
 void ModelGroup::die(std::uint64_t offset, DeathCause cause, const std::string& reason) {
+  if (parts_.is_lost(offset)) {
+    parts_.count("lost instead of dead", 1);
+    perhaps_dead += knows_order_ ? 0 : 1;  // it may have died first, and was lost then
+    return lose(offset);
+  }
   GroupMessage& message = open.at(offset);
   parts_.count(cause == DeathCause::expired    ? "dead: expired"
                : cause == DeathCause::rejected ? "dead: rejected"
                                                : "dead: attempts",
                1);
-  // If the log has dropped it, it may have been lost before.
-  ++(parts_.is_dropped(offset) ? perhaps_dead : counters.dead);
+  ++counters.dead;
   message.dead = settings.dead_letter_topic.empty() ? Dead::parked : Dead::waiting;
   message.cause = cause;
   message.reason = reason;
@@ -147,6 +165,7 @@ void ModelGroup::come_back(std::uint64_t offset, bool has_failed, std::uint32_t 
   message.holder = 0;
   message.is_started = message.is_alone = false;
   message.until = message.until_latest = never;
+  message.was_dropped = parts_.is_dropped(offset);
   set_wait(message, milliseconds(delay_ms), milliseconds(delay_ms));
   if (has_failed) ++message.attempts;
   if (max() != 0 && message.attempts >= max()) return die(offset, DeathCause::attempts, {});
@@ -158,16 +177,17 @@ void ModelGroup::come_back(std::uint64_t offset, bool has_failed, std::uint32_t 
 
 void ModelGroup::take_overdue() {
   const auto now = parts_.now();
-  for (auto& [number, member] : members) {
-    if (member.leases) continue;
-    for (auto& [offset, message] : open) {
-      if (message.holder != number || now < message.until) continue;
-      ++counters.timed_out;
-      parts_.count("timed out without leases", 1);
-      if (member.hears_late) member.overdue.insert(offset);
-      come_back(offset, true);
-    }
-    if (member.overdue.size() > overdue_many) member.has_many_overdue = true;
+  const bool any = std::ranges::any_of(members, [](const auto& each) { return !each.second.leases; });
+  for (auto at = open.begin(); any && at != open.end();) {
+    const auto& [offset, message] = *at++;
+    if (message.holder == 0 || now < message.until) continue;
+    ModelMember* const member = member_of(message.holder);
+    if (member == nullptr || member->leases) continue;
+    ++counters.timed_out;
+    parts_.count("timed out without leases", 1);
+    if (member->hears_late) member->overdue.insert(offset);
+    member->has_many_overdue |= member->overdue.size() > overdue_many;
+    come_back(offset, true);
   }
 }
 
@@ -230,10 +250,7 @@ void ModelGroup::lose_dropped(std::uint64_t first, const std::set<std::uint64_t>
     const auto& [offset, message] = *at++;
     if (message.holder != 0 || !parts_.is_dropped(offset) || under_way.contains(offset)) continue;
     if (may_expire(offset, message)) continue;
-    const bool waits = message.dead != Dead::no || parts_.now() < message.waits_until;
-    parts_.count(waits ? "messages lost that waited" : "messages lost that were dropped", 1);
-    ++lost;
-    finish(offset);
+    lose(offset);
   }
 }
 
@@ -263,7 +280,9 @@ void ModelGroup::reject(ModelMember& member, OffsetRange range, const Rejection&
   each_held(member, range, rejection.hand_out, [&](std::uint64_t offset, GroupMessage&) {
     switch (rejection.kind) {
       case RejectKind::release: ++counters.released; return come_back(offset, false, rejection.delay_ms);
-      case RejectKind::retry: ++counters.failed; return come_back(offset, true, rejection.delay_ms);
+      case RejectKind::retry:
+        ++counters.failed;
+        return exactly([&] { come_back(offset, true, rejection.delay_ms); });
       case RejectKind::dead: break;
     }
     ++counters.failed;
@@ -272,7 +291,7 @@ void ModelGroup::reject(ModelMember& member, OffsetRange range, const Rejection&
     message.is_started = message.is_alone = false;
     message.until = message.until_latest = never;
     ++message.attempts;
-    die(offset, DeathCause::rejected, rejection.reason);
+    exactly([&] { die(offset, DeathCause::rejected, rejection.reason); });
   });
 }
 
@@ -290,9 +309,10 @@ void ModelGroup::leave(int number, MemberEnd end) {
     const bool is_lost = open.at(offset).is_started && !releases;
     ++(is_lost ? counters.lost_with_session : counters.released);
     parts_.count(is_lost ? "lost with a session" : "released at the end of a session", 1);
-    come_back(offset, is_lost);
-    GroupMessage& message = open.at(offset);
-    message.is_single = is_lost && started > 1 && max() != 0 && message.dead == Dead::no;
+    exactly([&] { come_back(offset, is_lost); });
+    const auto left = open.find(offset);
+    if (left == open.end()) continue;
+    left->second.is_single = is_lost && started > 1 && max() != 0 && left->second.dead == Dead::no;
   }
   members.erase(number);
 }
@@ -311,7 +331,8 @@ void ModelGroup::set_settings(const protocol::GroupSettings& changed) {
 /// A lowered limit acts on messages that wait.
 void ModelGroup::obey_limit() {
   if (max() == 0) return;
-  for (auto& [offset, message] : open) {
+  for (auto at = open.begin(); at != open.end();) {
+    const auto& [offset, message] = *at++;
     if (message.holder != 0 || message.dead != Dead::no || message.attempts < max()) continue;
     note(offset);
     die(offset, DeathCause::attempts, {});

@@ -30,7 +30,6 @@ struct GroupMessage {
   bool is_started = false;
   bool is_alone = false;                    // it was delivered so, and the settings did not change since
   bool is_unsent = false;                   // a plain consumer has it, and the system has not
-  std::uint32_t unsent_attempts = 0;        // at its delivery to a plain consumer
   bool is_single = false;                   // its next delivery is a slice of one
   bool may_return = false;                  // it was given back at a moment that the model does not know
   SteadyTime until = broker::never;         // taken back then, if it is started
@@ -43,6 +42,7 @@ struct GroupMessage {
   bool is_vague = false;         // a start has restored a death that the model does not know
   bool has_letter = false;       // the dead-letter topic has it
   bool may_have_letter = false;  // it died twice: a crash may have restored the first death, which has one
+  bool was_dropped = false;      // by the log, when it began to wait
   bool is_computed = false;      // it has expired ahead of the group, which keeps it
   enum class Protection : std::uint8_t { no, perhaps, surely };
   Protection protection = Protection::no;  // from expiry: it was given back
@@ -70,6 +70,9 @@ class ModelGroup {
     /// Returns true if a letter of this message is being given back, and notes that the group has it.
     std::function<bool(std::uint64_t offset)> was_given_back;
     std::function<bool(std::uint64_t offset)> is_dropped;  ///< by the log, without a copy
+    std::function<bool()> keeps_waiting;                   ///< the log drops nothing that waits
+    /// Returns true if a message that fails for good is lost, because the log had dropped it before.
+    std::function<bool(std::uint64_t offset)> is_lost;
     /// Counts events of one kind, so that a test can tell that they happen.
     std::function<void(const char* what, std::uint64_t times)> count;
   };
@@ -160,12 +163,14 @@ class ModelGroup {
   std::map<int, ModelMember> members;
   std::map<int, ModelPuller> pullers;
   protocol::GroupSettings settings;
+  bool has_computed = false;  // a message may be `is_computed`
   bool is_paused = false;
   bool is_saved = false;  // a consumer was admitted, so a start finds the group
   broker::GroupCounters counters;
   std::uint64_t lost = 0;
   std::uint64_t perhaps_dead = 0;     // in addition to counters.dead
   std::uint64_t perhaps_expired = 0;  // in addition to counters.expired
+  std::uint64_t perhaps_lost = 0;     // in addition to lost
 
  private:
   struct Change {
@@ -183,14 +188,17 @@ class ModelGroup {
   void note(std::uint64_t offset);
   void come_back(std::uint64_t offset, bool has_failed, std::uint32_t delay_ms = 0);
   void die(std::uint64_t offset, broker::DeathCause cause, const std::string& reason);
+  void lose(std::uint64_t offset);
+  /// Ends a message at a request of the test. Messages that the log has dropped by now were dropped before.
+  template <typename End>
+  void exactly(End&& end) {
+    knows_order_ = true;
+    end();
+    knows_order_ = false;
+  }
   void obey_limit();
   void delivered(const Told& told);
   void pulled(const Told& told);
-  /// Returns the number of attempts with which a message is requeued or saved that was not sent: without a
-  /// limit of attempts it counts as tried.
-  [[nodiscard]] std::uint32_t attempts_of_unsent(const GroupMessage& message) const {
-    return max() == 0 ? 1 : message.unsent_attempts;
-  }
   void revoked(const Told& told);
   void check_order(std::uint64_t first, std::uint32_t delivery) const;
   void check_place(OffsetRange range, std::uint32_t delivery);
@@ -203,6 +211,7 @@ class ModelGroup {
   void each_held(const ModelMember& member, OffsetRange range, std::uint32_t hand_out, Visit&& visit);
 
   Parts parts_;
+  bool knows_order_ = false;  // of a death and a drop
   std::deque<Change> changes_;
   std::map<std::uint64_t, SavedView> expired_;  // before they expired
   std::set<std::uint64_t> counted_;             // as expired

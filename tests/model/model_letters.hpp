@@ -16,8 +16,9 @@ struct ModelLetter {
   std::uint64_t offset = 0;  ///< of the message in its topic
   std::uint64_t content = 0;
   std::string cause = {};
-  bool is_wanted = false;    ///< a command gives it back, or has tried to
-  bool is_returned = false;  ///< its message was given back to the group, or published anew
+  bool is_wanted = false;     ///< a command gives it back, or has tried to
+  bool is_returned = false;   ///< its message was given back to the group, or published anew
+  bool is_published = false;  ///< anew
   bool is_settled = false;
   bool is_passed_over = false;  ///< the group's position was moved since: its message may wait there again
 };

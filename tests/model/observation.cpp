@@ -13,6 +13,16 @@ using Dead = GroupMessage::Dead;
 World::World(test::Random& random, const BrokerUnderTest::Catalogue& catalogue)
     : random_(random), broker_(catalogue) {
   broker_.settled = [this] { observe(); };
+  broker_.turned = [this] {
+    if (!is_over_ && !broker_.is_dead()) observe_log();
+  };
+  // Many letters may be given back or published anew in one turn, and drop each other.
+  broker_.dropping = [this] {
+    if (is_over_ || broker_.is_dead()) return;
+    observe_log();
+    if (!broker_.journal().empty()) observe_journal();
+    observe_returns();
+  };
 }
 
 ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
@@ -27,6 +37,8 @@ ModelGroup& World::add_group(const std::string& name, std::uint64_t next) {
           .may_have_expired = [this](std::uint64_t offset) { return may_have_expired(offset); },
           .was_given_back = [this, name](std::uint64_t offset) { return was_given_back(name, offset); },
           .is_dropped = [this](std::uint64_t offset) { return is_dropped(offset); },
+          .keeps_waiting = [this] { return keeps_waiting(); },
+          .is_lost = [this, name](std::uint64_t offset) { return is_lost(name, offset); },
           .count = [this](const char* what, std::uint64_t times) { tally_[what] += times; }});
   const auto known = broker_.catalogue().groups.find(name);
   if (known != broker_.catalogue().groups.end()) group->settings = known->second.settings;
@@ -49,6 +61,34 @@ void World::observe() {
   if (is_over_) return;
   observe_log();
   if (is_over_) return;
+  observe_journal();
+  observe_subscribers();
+  for (auto& [name, group] : groups_) {
+    group->settle_pulled();
+    ConsumerGroup* const found = group->is_saved ? nullptr : real(*group);
+    if (found != nullptr && !group->pullers.empty())
+      group->is_saved = broker_.plain().topic.groups().is_saved(*found);
+  }
+  std::erase_if(groups_, [&](const auto& each) {
+    const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
+    if (is_gone) half_made_.insert({each.first, each.second->start});
+    return is_gone;
+  });
+  observe_returns();
+  observe_expired();
+  observe_letters();
+  if (is_over_) return;
+  std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
+  observe_outboxes();
+  observe_drops();
+  observe_schedule();
+  observe_recurring();
+  if (keeps_changes_) return;
+  for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
+}
+
+/// Follows the deliveries and revocations that consumers have seen, in their order.
+void World::observe_journal() {
   for (auto& [name, group] : groups_) group->take_overdue();
   Journal& journal = broker_.journal();
   while (!journal.empty()) {
@@ -78,29 +118,6 @@ void World::observe() {
       break;
     }
   }
-  observe_subscribers();
-  for (auto& [name, group] : groups_) {
-    group->settle_pulled();
-    ConsumerGroup* const found = group->is_saved ? nullptr : real(*group);
-    if (found != nullptr && !group->pullers.empty())
-      group->is_saved = broker_.plain().topic.groups().is_saved(*found);
-  }
-  std::erase_if(groups_, [&](const auto& each) {
-    const bool is_gone = broker_.is_dead() && !each.second->is_saved && real(*each.second) == nullptr;
-    if (is_gone) half_made_.insert({each.first, each.second->start});
-    return is_gone;
-  });
-  observe_returns();
-  observe_expired();
-  observe_letters();
-  if (is_over_) return;
-  std::erase_if(give_backs_, [](const GiveBackCommand& each) { return *each.is_over; });
-  observe_outboxes();
-  observe_drops();
-  observe_schedule();
-  observe_recurring();
-  if (keeps_changes_) return;
-  for (auto& [name, group] : groups_) group->forget_changes(oldest_unsaved_ms());
 }
 
 void World::observe_pulled(const Told& told) {
@@ -122,6 +139,34 @@ bool World::is_dropped(std::uint64_t offset) {
   return store.carried() == nullptr || !store.carried()->offsets().contains({offset});
 }
 
+bool World::is_lost(const std::string& group, std::uint64_t offset) {
+  if (!may_drop() || !is_dropped(offset)) return false;
+  const ConsumerGroup* const found = real(*groups_.at(group));
+  const DeadMessages* const dead = found == nullptr ? nullptr : found->messages().redelivery().dead();
+  if (dead != nullptr && dead->messages_in({{offset}, {offset + 1}}) != 0) return false;
+  return !has_new_letter(group, offset);
+}
+
+/// Looks at the letters that the model has not seen.
+bool World::has_new_letter(const std::string& group, std::uint64_t offset) {
+  TopicStore& store = broker_.letters_store();
+  log::ReadPosition place{Offset{letters_.size()}};
+  while (place.offset < store.next_offset()) {
+    const auto read = store.read(place);
+    if (read.outcome != log::ReadOutcome::batch) return false;
+    for (auto record = read.batch.records(); !record.done(); record.next()) {
+      bool is_of_group = false, is_of_message = false;
+      for (const Header each : record.attributes().headers()) {
+        is_of_group |= each.name == "lightq-dead-group" && each.value == group;
+        is_of_message |= each.name == "lightq-dead-offset" && each.value == std::to_string(offset);
+      }
+      if (is_of_group && is_of_message) return true;
+    }
+    place = log::ReadPosition{read.batch.end_offset()};
+  }
+  return false;
+}
+
 std::uint64_t World::lost_ahead(const ModelGroup& group) {
   const ConsumerGroup* const found = real(group);
   if (found == nullptr || !may_drop()) return 0;
@@ -131,9 +176,25 @@ std::uint64_t World::lost_ahead(const ModelGroup& group) {
   return lost;
 }
 
+void World::check_ages(std::uint64_t first) {
+  const protocol::TopicSettings& settings = broker_.catalogue().orders;
+  const auto retention_us = static_cast<std::int64_t>(settings.retention_ms) * 1000;
+  for (; aged_ < first && retention_us != 0; ++aged_) {
+    const bool is_old = dated_us_[aged_] + retention_us <= broker_.wall().us;
+    const bool is_needed = is_dropped(aged_) && std::ranges::any_of(groups_, [&](const auto& each) {
+                             return each.second->open.contains(aged_);
+                           });
+    demand(is_old || !is_needed,
+           [&] { return "message " + std::to_string(aged_) + " was dropped too young"; });
+    ++tally_[is_old ? "messages dropped by their age" : "messages dropped that were done"];
+  }
+  aged_ = first;
+}
+
 /// Groups lose messages only if the topic drops the oldest, or by retention.
 void World::observe_drops() {
   const std::uint64_t first = broker_.orders_store().first_offset().value;
+  check_ages(first);
   for (auto& [name, group] : groups_) {
     const ConsumerGroup* const found = real(*group);
     // The group passes those that are gone when it looks for the next message.
@@ -155,6 +216,7 @@ void World::append(std::uint64_t content) {
   if (Content::ttl_from <= next_content_) alive_.push_back(log_.size());
   log_.push_back(content);
   appended_us_.push_back(broker_.wall().us);
+  dated_us_.push_back(broker_.wall().us);
 }
 
 /// A message that the test has not published itself was delayed, or is a letter that is published anew.
@@ -181,7 +243,7 @@ void World::appended(std::uint64_t content) {
     return;
   }
   demand(letter != letters_.end(), [&] { return "message " + std::to_string(content) + " was doubled"; });
-  letter->is_returned = true;
+  letter->is_returned = letter->is_published = true;
   ++tally_["letters published anew"];
   note("letter of " + std::to_string(content) + " is published anew at " + std::to_string(offset));
 }

@@ -32,7 +32,6 @@ void ModelGroup::pulled(const Told& told) {
   message.holder = told.client;
   message.hand_out = 0;
   message.is_started = message.is_unsent = true;
-  message.unsent_attempts = max() == 0 ? 0 : message.attempts;
   message.until = message.until_latest = never;
   ++counters.acknowledged;
   pullers.at(told.client).taken.insert(at);
@@ -56,10 +55,7 @@ void ModelGroup::puller_left(int number) {
     --counters.acknowledged;
     ++counters.released;
     parts_.count("unsent messages that came back", 1);
-    note(offset);
-    GroupMessage& message = open.at(offset);
-    message.attempts = attempts_of_unsent(message);
-    message.is_unsent = false;
+    change(offset).is_unsent = false;
     come_back(offset, false);
   }
   pullers.erase(number);

@@ -56,6 +56,8 @@ void World::recover_memory() {
   half_made_.clear();
   log_.clear();
   appended_us_.clear();
+  dated_us_.clear();
+  aged_ = 0;
   has_expired_.clear();
   expired_ms_.clear();
   letters_.clear();
@@ -95,6 +97,7 @@ void World::recover_log(std::uint64_t least) {
   note("the log ends at " + std::to_string(end));
   log_.resize(end);
   appended_us_.resize(end);
+  dated_us_.resize(end);
   has_expired_.resize(end, 0);
   expired_ms_.clear();
 }
@@ -170,6 +173,9 @@ void World::check_letters_of(ModelGroup& group, bool clean) {
   for (auto& [offset, letter] : newest) {
     const auto found = group.open.find(offset);
     if (letter->is_returned) {
+      // The group may have only the death again: messages that are published anew are not given back to it.
+      if (letter->is_published && found != group.open.end() && found->second.dead == Dead::waiting)
+        found->second.has_letter = true;
       // The return may be forgotten, with the last second; then it follows again.
       if (letter->is_settled || !letter->is_wanted) continue;
       if (found == group.open.end()) {

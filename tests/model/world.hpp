@@ -44,6 +44,7 @@ class World {
 
   /// Follows everything since the last call. Called whenever nothing happens any more without time.
   void observe();
+  void observe_journal();
   void note_told(const Told& told, const std::string& group);
   void observe_log();
   void observe_pulled(const Told& told);
@@ -59,8 +60,22 @@ class World {
   /// Returns true if the topic may drop messages that groups have not finished.
   [[nodiscard]] bool may_drop() {
     const protocol::TopicSettings& settings = broker_.catalogue().orders;
-    return settings.overflow == protocol::Overflow::drop_oldest || settings.retention_bytes != 0;
+    return settings.overflow == protocol::Overflow::drop_oldest || has_retention();
   }
+  [[nodiscard]] bool has_retention() {
+    const protocol::TopicSettings& settings = broker_.catalogue().orders;
+    return settings.retention_bytes != 0 || settings.retention_ms != 0;
+  }
+  /// Returns true if the log drops nothing that waits, without a copy.
+  [[nodiscard]] bool keeps_waiting() {
+    return has_retention() && !broker_.catalogue().orders.retention_over_pending;
+  }
+  /// Returns true if a message that fails for good is lost: the log has dropped it, and the group does not
+  /// have it among its dead ones. It may have died, become a letter and been dropped since the model looked.
+  [[nodiscard]] bool is_lost(const std::string& group, std::uint64_t offset);
+  [[nodiscard]] bool has_new_letter(const std::string& group, std::uint64_t offset);
+  /// The log has dropped messages by their age alone: none of them was younger.
+  void check_ages(std::uint64_t first);
   void observe_returns();
   void observe_return(ModelGroup& group, const broker::ConsumerGroup& found, const ModelLetter& letter);
   /// Returns the time with ticks before which all changes of groups are saved, if the disk works.
@@ -122,10 +137,12 @@ class World {
   History history_;
   Tally tally_;
   std::uint64_t step_ = 0;
-  std::vector<std::uint64_t> log_;                    // the contents by offset
-  std::vector<std::int64_t> appended_us_;             // the wall times by offset
-  std::vector<std::uint64_t> alive_;                  // offsets that have not expired, as far as is known
-  std::vector<char> has_expired_;                     // by offset: once expired they stay so
+  std::vector<std::uint64_t> log_;         // the contents by offset
+  std::vector<std::int64_t> appended_us_;  // the wall times by offset
+  std::vector<std::int64_t> dated_us_;     // the same; at most a time to which the clock was set back
+  std::uint64_t aged_ = 0;                 // the log's first offset at the last check_ages()
+  std::vector<std::uint64_t> alive_;       // offsets that have not expired, as far as is known
+  std::vector<char> has_expired_;          // by offset: once expired they stay so
   std::map<std::uint64_t, std::int64_t> expired_ms_;  // since when, in time with ticks
   bool has_stepped_ = false;  // the wall clock went back, or the topic's time to live was raised
   std::map<std::string, std::unique_ptr<ModelGroup>> groups_;

@@ -96,6 +96,13 @@ class WaitingMessages {
   /// Removes all messages below `first` but those in `carried`, and ignores such messages from now on. Looks
   /// only at messages at `from` or behind it. Returns how many messages it has removed.
   std::uint64_t give_up_before(Offset first, const log::OffsetSet& carried = {}, Offset from = {});
+  /// Ignores messages below `first` from now on, but for those in `carried`; null: none. Requires: no message
+  /// below `first` waits, unless it is in `carried`; or give_up_before() had this `first`.
+  void ignore_before(Offset first, const log::OffsetSet* carried) {
+    if (first <= given_up_before_) return;
+    given_up_before_ = first;
+    carried_ = carried == nullptr ? log::OffsetSet() : *carried;
+  }
   void clear();
 
   [[nodiscard]] const log::OffsetSet& ready() const { return ready_; }

@@ -81,8 +81,11 @@ PublishOutcome SchedulePublishing::store_as(const OfferedBatch& batch, const Seq
     count(parts_.owner.context.settings.limits_reached, Limit::delayed_messages_max, batch.records);
     return DelayedRoom(topic).none_for(batch.records);
   }
-  if (const auto room = DelayedRoom(topic).make(charge, batch.records); room != PublishOutcome::accepted)
-    return room;
+  const Offset first = topic.log().first_offset();
+  const auto room = DelayedRoom(topic).make(charge, batch.records);
+  // The dropped messages may have been what a group waited for.
+  if (first < topic.log().first_offset()) parts_.owner.activity.want_dispatch();
+  if (room != PublishOutcome::accepted) return room;
   const auto outcome = outcome_of(parts_.schedule.append(bytes, now).outcome, batch.records);
   if (outcome == PublishOutcome::accepted) {
     if (sequences != nullptr) parts_.known.stored(*sequences, now);

@@ -7,6 +7,7 @@
 #include <lightq/base/limits.hpp>
 #include <lightq/base/random.hpp>
 
+#include "log/elapsed.hpp"
 #include "store/durable_store.hpp"
 
 namespace lightq::broker {
@@ -150,7 +151,7 @@ bool ScheduleWork::tick(Timestamp now) {
   answer_durable();
   constexpr std::int64_t report_interval_us = 5'000'000;
   const std::uint64_t corrupt = schedule_.stats().corrupt;
-  if (damaged_ < corrupt && now.us - damage_reported_.us >= report_interval_us) {
+  if (damaged_ < corrupt && log::has_passed(damage_reported_, report_interval_us, now)) {
     owner_.context.sink.error("topic " + owner_.topic.definition().name.text() + ": " +
                               std::to_string(corrupt - damaged_) +
                               " delayed messages cannot be read and were skipped");

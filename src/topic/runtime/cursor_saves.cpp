@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "admission/memory_reserve.hpp"
-#include "log/elapsed.hpp"
 
 namespace lightq::broker {
 
@@ -18,7 +17,7 @@ namespace {
 
 using Clock = EventLoop::Clock;
 
-constexpr std::int64_t cursor_save_interval_us = 1'000'000;
+constexpr auto cursor_save_interval = std::chrono::seconds(1);
 // After a save it waits so many times as long as collecting and encoding took, so that saves take a small
 // part of the time of this thread and of the one that encodes; but no longer than the most.
 constexpr int rest_factor = 10;
@@ -79,9 +78,9 @@ std::vector<log::NamedCursor> CursorSaves::present_others() const {
 /// Returns true if it is too early for another save. One that is awaited only leaves as much time as
 /// collecting and encoding took in the last save, so that this topic does not keep the encoding thread for
 /// itself.
-bool CursorSaves::is_too_early(Timestamp now, bool awaited) {
+bool CursorSaves::is_too_early(SteadyTime now, bool awaited) {
   next_timer_ = never;
-  if (!awaited && !log::has_passed(begun_at_, cursor_save_interval_us, now)) return true;
+  if (!awaited && begun_at_ && now < *begun_at_ + cursor_save_interval) return true;
   if (cost_ == Clock::duration(0)) return false;
   const SteadyTime rested =
       ended_at_ + std::min<Clock::duration>((awaited ? 1 : rest_factor) * cost_, rest_max);
@@ -90,10 +89,11 @@ bool CursorSaves::is_too_early(Timestamp now, bool awaited) {
   return true;
 }
 
-void CursorSaves::save(Timestamp now) {
+void CursorSaves::save() {
   if (!parts_.store.is_durable() || step_ == Step::writing) return;
   if (step_ == Step::collecting) return collect();
   const bool awaited = is_awaited();
+  const SteadyTime now = parts_.activity.steady_now();
   later_ = is_too_early(now, awaited);
   if (later_) return parts_.activity.want_ticks();
   auto others = present_others();

@@ -61,7 +61,7 @@ class CursorSaves {
     return log::offset_of_cursor(found_, name);
   }
   /// Begins a save if it is time, or if a command or consumer waits for it. Continues one that is collecting.
-  void save(Timestamp now);
+  void save();
   /// Returns true if a command or consumer waits for a save.
   [[nodiscard]] bool is_awaited() const { return parts_.consumers.waits_for_save() || waiters_.want_save(); }
   /// Returns true if `save` has to be called after the next dispatch.
@@ -93,7 +93,7 @@ class CursorSaves {
   enum class Step : std::uint8_t { idle, collecting, writing };
 
   [[nodiscard]] std::vector<log::NamedCursor> present_others() const;
-  [[nodiscard]] bool is_too_early(Timestamp now, bool awaited);
+  [[nodiscard]] bool is_too_early(SteadyTime now, bool awaited);
   void collect();
   Result<void> save_now(const TopicStore::MakeCursors& cursors);
 
@@ -104,7 +104,7 @@ class CursorSaves {
   bool kept_ = false;   // the state at the last begin is durable on disk
   bool later_ = false;  // the last call of `save` was too early
   SaveWaiters waiters_;
-  Timestamp begun_at_;  // the last save, or the last time when nothing had changed
+  std::optional<SteadyTime> begun_at_;  // the last save, or the last time when nothing had changed
   SteadyTime next_timer_ = never;
   SteadyTime ended_at_{};               // the last save
   SteadyTime::duration collecting_{0};  // all pieces of the present or last save

@@ -46,6 +46,8 @@ class TopicActivity {
 
   /// Returns the wall time.
   [[nodiscard]] Timestamp now() const { return context_.now(); }
+  /// Returns the time of a clock that is never set.
+  [[nodiscard]] EventLoop::Clock::time_point steady_now() const { return context_.steady_now(); }
   /// Called with the time of a publication, a read or a dispatch.
   void used_at(Timestamp now) { last_used_ = now; }
   /// Returns the time of the last publication, read or dispatch. It is precise enough for work whose time

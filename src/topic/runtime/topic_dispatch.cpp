@@ -31,12 +31,20 @@ void TopicDispatch::published() {
   if (result.more) activity.want_dispatch();
   if (result.dead_waiting) activity.letters_wait();
   if (parts_.held.take_soon() || result.progress) parts_.held.resume();
+  const Offset first = parts_.topic.log().first_offset();
   if (parts_.store.write_behind(activity.last_used())) activity.want_dispatch();
+  follow_drops(first);
   parts_.saves.after_dispatch(activity.last_used());
   arm_group_timer();
   if (parts_.topic.expiry().index() != nullptr) [[unlikely]]
     arm_expiry_timers();
   activity.want_ticks();
+}
+
+void TopicDispatch::follow_drops(Offset first) {
+  if (parts_.topic.log().first_offset() <= first) return;
+  note_dropped(parts_.topic);
+  parts_.activity.want_dispatch();
 }
 
 /// Sets a timer for the next dispatch. It handles messages that were not acknowledged in time, were rejected

@@ -38,6 +38,9 @@ class TopicDispatch final : public EventLoop::Source, public EndpointsListener {
   void published();
   /// Sets a timer that asks for a tick, so that old messages are removed even if nothing else happens.
   void arm_retention();
+  /// Called after the log's upkeep. `first`: the log's first offset before. If the log has dropped messages,
+  /// the groups learn of it now, and a dispatch follows: a consumer may have waited for one of them.
+  void follow_drops(Offset first);
 
   // Implements EndpointsListener.
   void consumers_changed() override;

@@ -166,7 +166,9 @@ void TopicRuntime::fetch_ahead_for_input(unsigned step) const {
 bool TopicRuntime::tick() {
   if (activity_.is_stopping()) return activity_.set_ticking(false);
   const Timestamp now = context_.now();
+  const Offset first = topic_.log().first_offset();
   if (held_store_.store->maintain(now)) activity_.want_dispatch();
+  dispatch_.follow_drops(first);
   topic_.carry_over().sweep();
   held_.resume();
   held_.tend();

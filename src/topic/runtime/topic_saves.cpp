@@ -28,7 +28,7 @@ void TopicSaves::after_dispatch(Timestamp now) {
   producers_.hurry();
   save_producers(now);
   start_work(now);
-  if (cursors_.wants_dispatch()) cursors_.save(now);
+  if (cursors_.wants_dispatch()) cursors_.save();
 }
 
 void TopicSaves::tick(Timestamp now) {
@@ -36,7 +36,7 @@ void TopicSaves::tick(Timestamp now) {
   purges_.retry();
   save_producers(now);
   start_work(now);
-  cursors_.save(now);
+  cursors_.save();
 }
 
 bool TopicSaves::wants_ticks() const {

@@ -1,4 +1,4 @@
-/// Tests of transfers while the log drops their messages, and of new incarnations.
+/// Tests of transfers and deaths while the log drops their messages, and of new incarnations.
 #include <string>
 #include <vector>
 
@@ -119,6 +119,90 @@ TEST_F(DroppedTransferTest, NumbersBelongToOneTarget) {
   EXPECT_EQ(dead().target(), other);
   EXPECT_NE(dead().incarnation(), incarnation);
   EXPECT_EQ(dead().under_way().front().number, 1U);
+}
+
+/// A member has all messages when the log drops them.
+class DroppedInFlightTest : public testing::Test {
+ protected:
+  void begin(std::uint32_t max_attempts, const ConsumeRequest& request) {
+    protocol::GroupSettings settings;
+    settings.max_attempts = max_attempts;
+    world.topic.groups().set_settings("default", {settings, {}});
+    world.join(member, request);
+    world.publish_numbers(0, 10);
+    world.dispatch();
+  }
+  /// Publishes messages that a member receives which has credit.
+  void drop_all_from_the_log() {
+    for (int i = 0; i < 20; ++i) world.publish({large});
+    world.dispatch();
+  }
+  void kill(OffsetRange range) {
+    Rejection rejection{0, {range}};
+    rejection.kind = RejectKind::dead;
+    member.group->reject(*member.member, rejection, world.now, world.wall);
+  }
+  [[nodiscard]] std::uint64_t pending() const {
+    const protocol::GroupStats stats = world.stats();
+    return stats.ready + stats.in_flight + stats.retrying + stats.parked + stats.dead_waiting;
+  }
+
+  const std::string large = std::string(16 * limits::KiB, 'x');
+  test::GroupWorld world{protocol::BrokerType::queue, protocol::Overflow::drop_oldest, 64 * limits::KiB};
+  test::Member member;
+};
+
+TEST_F(DroppedInFlightTest, ADroppedMessageThatFailsForGoodIsLostAndNotDead) {
+  ConsumeRequest request = test::asked();
+  request.credit.messages = 10;
+  begin(1, request);
+  drop_all_from_the_log();
+  const protocol::GroupStats before = world.stats();
+  const std::uint64_t pending_before = pending();
+  kill({{0}, {3}});
+  world.reject(member, {{3}, {5}});
+  const protocol::GroupStats after = world.stats();
+  EXPECT_EQ(after.failed, 5U);
+  EXPECT_EQ(after.dead, 0U);
+  EXPECT_EQ(after.parked, 0U);
+  EXPECT_EQ(after.lost, before.lost + 5);
+  EXPECT_EQ(pending(), pending_before - 5);
+  world.dispatch();
+  EXPECT_EQ(world.stats().lost, before.lost + 5) << "each once";
+}
+
+// The log drops messages while a batch is published; requests come before the next dispatch.
+TEST_F(DroppedInFlightTest, ADropCountsBeforeTheNextDispatch) {
+  ConsumeRequest request = test::asked();
+  request.credit.messages = 10;
+  begin(1, request);
+  for (int i = 0; i < 20; ++i) world.publish({large});
+  kill({{0}, {1}});
+  EXPECT_EQ(world.stats().dead, 0U);
+  EXPECT_EQ(world.stats().parked, 0U);
+}
+
+// Two consumers without leases. Message 0, a suspect, is taken back from one and was dropped.
+TEST_F(DroppedInFlightTest, NobodyWaitsForASuspectThatTheLogHasDropped) {
+  ConsumeRequest request = test::asked();
+  request.credit.messages = 12;
+  request.ack_timeout_ms = 1000;
+  begin(4, request);
+  world.acknowledge(member, {{{1}, {10}}});
+  world.reject(member, {{0}, {1}});
+  world.dispatch();
+  world.reject(member, {{0}, {1}});
+  world.dispatch();
+  ASSERT_EQ(member.consumer.frames.back().delivery, 3U) << "it is a suspect, and the credit is used up";
+  test::Member other;
+  world.join(other, test::asked());
+  drop_all_from_the_log();
+  other.consumer.take();
+  world.publish_numbers(30, 31);
+  world.pass(std::chrono::seconds(2));
+  static_cast<void>(world.topic.dispatch({.now = world.now, .wall = world.wall}));
+  EXPECT_EQ(other.consumer.take(), std::vector<std::string>{"30"});
+  EXPECT_EQ(world.stats().timed_out, 1U);
 }
 
 }  // namespace

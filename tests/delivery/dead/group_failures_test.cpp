@@ -101,6 +101,36 @@ TEST_F(GroupFailuresTest, WhatAPlainConsumerHasNotSentHasNotFailed) {
   EXPECT_EQ(one.consumer.take(), (Strings{"2"}));
 }
 
+// Without a limit of attempts too: the delivery of a message that only lay in a buffer does not count.
+TEST_F(GroupFailuresTest, WhatAPlainConsumerHasNotSentWasNotDelivered) {
+  set(0);
+  FakeRecordSink plain(10, false);
+  topic.attach_puller(plain);
+  publish_numbers(0, 3);
+  dispatch();
+  ASSERT_EQ(plain.taken.size(), 3U);
+  plain.send(1);
+  Member after;
+  restart(after);
+  EXPECT_EQ(after.consumer.take(), (Strings{"1", "2"})) << "with the number 1 after a restart";
+  topic.detach_puller(plain);
+  join(one, asked());
+  dispatch();
+  EXPECT_EQ(one.consumer.take(), (Strings{"1", "2"}));
+  EXPECT_EQ(stats().redelivered, 0U);
+  reject(one, {{1}, {2}});
+  acknowledge(one, {{{2}, {3}}});
+  leave(one);
+  FakeRecordSink next(10, false);
+  topic.attach_puller(next);
+  dispatch();
+  topic.detach_puller(next);
+  join(two, asked());
+  dispatch();
+  EXPECT_EQ(two.consumer.take(), Strings{"1#2"}) << "one attempt, with and without the second plain consumer";
+  EXPECT_EQ(stats().redelivered, 1U) << "each number of a message once";
+}
+
 TEST_F(GroupFailuresTest, ARestartOfTheBrokerKillsNoMessage) {
   set(1);
   join(one, asked());

@@ -158,9 +158,7 @@ class SavesModel {
     const auto leaving = pullers_.begin() + static_cast<std::ptrdiff_t>(random_.below(pullers_.size()));
     topic_->detach_puller((*leaving)->sink);
     for (auto& [offset, message] : open_) {
-      if (message.holder != leaving->get()) continue;
-      message.holder = nullptr;
-      message.deliveries = 1;
+      if (message.holder == leaving->get()) message.holder = nullptr;
     }
     pullers_.erase(leaving);
   }
@@ -312,8 +310,7 @@ class SavesModel {
       }
       const Open& message = found->second;
       ASSERT_TRUE(is_saved) << "message " << at << " is forgotten";
-      const bool is_plain = message.holder != nullptr && !is_worker(message.holder);
-      ASSERT_EQ(counts.of({at}), is_plain ? 1 : message.deliveries) << "message " << at;
+      ASSERT_EQ(counts.of({at}), message.deliveries) << "message " << at;
       const bool waits = message.holder == nullptr && message.due_us > wall_.us;
       ASSERT_TRUE(!waits || due_times.contains(at)) << "message " << at << " waits";
       if (!waits) continue;
