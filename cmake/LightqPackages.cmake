@@ -1,4 +1,5 @@
-# Debian packages by CPack: `lightq` is the program as a service, `liblightq-dev` is the client and the embedded queue.
+# Debian packages by CPack: `lightq` is the program as a service, `liblightq0` the C library, and `liblightq-dev` what
+# programs in C and C++ need to be compiled: the header of the C library, the C++ client and the embedded queue.
 # scripts/package builds them. The version of the packages is the project's: there is no Debian revision.
 set(LIGHTQ_MAINTAINER "LightQ maintainers <lightq@example.org>" CACHE STRING
     "Maintainer of the Debian packages; the default is no address that receives mail")
@@ -19,14 +20,17 @@ set(CPACK_SET_DESTDIR ON)  # else files of /etc would go to the machine's own
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/LightqStagePackages.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/LightqRepackLibrary.cmake)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
-set(CPACK_COMPONENTS_ALL program service client log)
+set(CPACK_COMPONENTS_ALL program service client log c c_runtime)
 set(CPACK_COMPONENT_PROGRAM_GROUP server)
 set(CPACK_COMPONENT_SERVICE_GROUP server)
 set(CPACK_COMPONENT_CLIENT_GROUP development)
 set(CPACK_COMPONENT_LOG_GROUP development)
+set(CPACK_COMPONENT_C_GROUP development)
+set(CPACK_COMPONENT_C_RUNTIME_GROUP library)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -46,15 +50,24 @@ acknowledgement, retries, delayed and recurring messages.
 This package has the broker as a service of its own user, and the command
 line with its manual pages and completions.")
 
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME liblightq0)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "C client of the message broker LightQ
+LightQ moves messages between programs of one machine or a few.
+
+This package has the shared library for programs in C and in languages that
+can call C. liblightq-dev has its header.")
+
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liblightq-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libzmq3-dev, cppzmq-dev, nlohmann-json3-dev (>= 3.11), liblz4-dev, libzstd-dev, libssl-dev (>= 3.0)")
-set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "C++ client and embedded queue of the message broker LightQ
+    "liblightq0 (= ${PROJECT_VERSION}), libzmq3-dev, cppzmq-dev, nlohmann-json3-dev (>= 3.11), liblz4-dev, libzstd-dev, libssl-dev (>= 3.0)")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "C and C++ clients and embedded queue of the message broker LightQ
 LightQ moves messages between programs of one machine or a few.
 
-This package has the header-only client library, the static library of the
-queue that a program embeds without a broker, and files for CMake and
-pkg-config.")
+This package has the header of the C client, the header-only C++ client, the
+static library of the queue that a program embeds without a broker, and files
+for CMake and pkg-config.")
 
 include(CPack)

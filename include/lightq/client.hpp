@@ -204,6 +204,7 @@ class Client {
   class Member;
   friend class ScheduleControl;  // these send their requests through the same connection
   friend class BrokerControl;
+  friend class JsonControl;
 
   explicit Client(std::shared_ptr<ClientState> state);
   /// Returns the state; after a move, one without a context, whose requests fail.

@@ -15,6 +15,7 @@
 #include <lightq/consumer.hpp>
 #include <lightq/delayed_control.hpp>
 #include <lightq/group_control.hpp>
+#include <lightq/json_control.hpp>
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
 #include <lightq/plain_consumer.hpp>

@@ -123,6 +123,8 @@ class Producer {
   /// Returns how many messages were sent and are unconfirmed: in SessionState::in_doubt, perhaps stored.
   [[nodiscard]] std::uint64_t in_doubt() const;
 
+  /// Changes ProducerOptions::send_timeout for later messages. Negative counts as 0: send then never waits.
+  void set_send_timeout(Timeout timeout);
   /// Sets the callback for the reports of all messages that are settled from now on; see ReportCallback.
   void on_report(ReportCallback callback);
 

@@ -15,6 +15,7 @@
 #include <lightq/impl/consumer_driver.hpp>
 #include <lightq/impl/consumer_options.hpp>
 #include <lightq/impl/control/delayed_control.hpp>
+#include <lightq/impl/control/json_control.hpp>
 #include <lightq/impl/control_connection.hpp>
 #include <lightq/impl/curve_identity.hpp>
 #include <lightq/impl/data_socket.hpp>

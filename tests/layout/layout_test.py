@@ -12,7 +12,7 @@ import rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED_ROOMS = {"build", ".git", ".cache", "__pycache__", ".pytest_cache"}
-TEXT = (".hpp", ".cpp", ".py", ".md", ".txt", ".cmake", ".json", ".toml", ".in", ".supp", "")
+TEXT = (".hpp", ".cpp", ".h", ".c", ".py", ".md", ".txt", ".cmake", ".json", ".toml", ".in", ".supp", "")
 
 
 def repository():

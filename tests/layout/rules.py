@@ -25,7 +25,7 @@ LAYERS = [
     ("plain", r"src/plain/"), ("session", r"src/session/"), ("requests", r"src/requests/"),
     ("control", r"src/control/"), ("http", r"src/http/"),
     ("logging", r"src/broker/log"), ("broker", r"src/broker/"),
-    ("cli", r"src/client/"),
+    ("cli", r"src/client/"), ("capi", r"src/capi/"),
     ("apps", r"apps/"), ("agents", r"clients/"),
 ]
 
@@ -53,6 +53,7 @@ MAY_INCLUDE = {
     "http": {"base", "protocol", "metrics", "admission", "net", "crypto", "access", "topic", "requests", "control", "http"},
     "broker": {"base", "protocol", "log", "recurring", "metrics", "admission", "net", "crypto", "access", "zmtp", "delivery", "delayed", "topic", "plain", "session", "logging", "control", "http", "broker"},
     "cli": {"base", "protocol", "client", "log", "tools", "queue", "crypto", "cli"}, "apps": {"base", "protocol", "client", "cli", "broker"}, "agents": {"base", "protocol", "client", "agents"},
+    "capi": {"base", "protocol", "client", "capi"},
 }
 
 # The includes that still point upward. This list may only shrink.

@@ -28,15 +28,25 @@ SERVER_FILES = """
 /usr/share/zsh/vendor-completions/_lightq
 """.split()
 DEVELOPMENT_FILES = """
+/usr/include/lightq/lightq.h
 /usr/include/lightq/lightq.hpp
 /usr/include/lightq/queue.hpp
 /usr/include/lightq/source.cpp
+/usr/lib/LIBRARIES/liblightq.so
 /usr/lib/LIBRARIES/liblightq_log.a
+/usr/lib/LIBRARIES/cmake/lightq-c/lightq-c-config.cmake
+/usr/lib/LIBRARIES/pkgconfig/lightq-c.pc
 /usr/lib/LIBRARIES/cmake/lightq-log/lightq-log-config.cmake
 /usr/lib/LIBRARIES/pkgconfig/lightq-log.pc
 /usr/share/cmake/lightq/lightq-config.cmake
 /usr/share/doc/liblightq-dev/copyright
 /usr/share/pkgconfig/lightq.pc
+""".split()
+
+LIBRARY_FILES = """
+/usr/lib/LIBRARIES/liblightq.so.0
+/usr/share/doc/liblightq0/changelog.gz
+/usr/share/doc/liblightq0/copyright
 """.split()
 
 # A copy of this machine's root: what is written goes to memory, and ends with the process.
@@ -80,13 +90,13 @@ def listed(package):
 
 
 def test_the_packages_have_their_files(packages):
-    assert set(packages) == {"lightq", "liblightq-dev"}
-    for name, expected in {"lightq": SERVER_FILES, "liblightq-dev": DEVELOPMENT_FILES}.items():
-        files = listed(packages[name])
+    assert set(packages) == {"lightq", "liblightq0", "liblightq-dev"}
+    for name, expected in {"lightq": SERVER_FILES, "liblightq0": LIBRARY_FILES, "liblightq-dev": DEVELOPMENT_FILES}.items():
+        files = {path.partition(" -> ")[0]: about for path, about in listed(packages[name]).items()}
         found = {re.sub(r"^/usr/lib/[\w-]*linux-gnu[\w-]*/", "/usr/lib/", path) for path in files}
         assert not {path.replace("/LIBRARIES/", "/") for path in expected} - found
         assert {owner for _, owner in files.values()} == {"root/root"}
-        assert {mode for mode, _ in files.values()} <= {"drwxr-xr-x", "-rw-r--r--", "-rwxr-xr-x"}
+        assert {mode for mode, _ in files.values()} <= {"drwxr-xr-x", "-rw-r--r--", "-rwxr-xr-x", "lrwxrwxrwx"}
         assert not [path for path in files if "/usr/local/" in path or "lightq-broker/" in path]
     assert run("dpkg-deb", "-I", packages["lightq"], "conffiles").split() == ["/etc/lightq/lightq.toml"]
 
@@ -96,6 +106,13 @@ def test_the_dependencies_are_those_of_the_program(packages):
     for library in ("adduser", "libc6 ", "libzmq5 ", "libssl3 ", "libsodium23 ", "tzdata"):
         assert library in depends + " "
     assert "-dev" not in depends
+    depends = run("dpkg-deb", "-f", packages["liblightq0"], "Depends")
+    for library in ("libc6 ", "libzmq5 ", "libssl3 ", "libstdc++6 "):
+        assert library in depends
+    assert "-dev" not in depends and "liblightq" not in depends
+    version = run("dpkg-deb", "-f", packages["liblightq0"], "Version").strip()
+    assert f"liblightq0 (= {version})" in run("dpkg-deb", "-f", packages["liblightq-dev"], "Depends")
+    assert run("dpkg-deb", "-I", packages["liblightq0"], "shlibs").startswith("liblightq 0 liblightq0")
 
 
 def test_packing_twice_gives_the_same_bytes(packages, tmp_path):
@@ -161,8 +178,13 @@ def test_the_unit_is_valid_and_closed(packages, tmp_path):
 
 def test_programs_find_the_library(packages, tmp_path):
     in_a_copy(tmp_path, packages, f"""
-        dpkg -i /tmp/{packages['liblightq-dev'].name}
+        dpkg -i /tmp/{packages['liblightq0'].name} /tmp/{packages['liblightq-dev'].name}
         cd /tmp
+        cc -std=c89 package/calling_c/version.c -o calling $(pkg-config --cflags --libs lightq-c)
+        ./calling
+        cmake -S package/calling_c -B called
+        cmake --build called
+        ./called/version
         cmake -S package/queueing -B found
         cmake --build found
         ./found/queueing

@@ -148,8 +148,9 @@ struct ClientState {
     if (!reply) return reply.error();
     return reply->messages_handed.value_or(0);
   }
-  template <typename T>
-  Result<T> ask_for(const protocol::Request& request) {
+  /// Sends a request with the credentials that it has. Errors: the broker's, with the topic, the user and the
+  /// broker named; those of ControlConnection::ask; unauthorized_access (the request has no credentials).
+  Result<protocol::Reply> ask(const protocol::Request& request) {
     if (context == nullptr) return Error{ErrorCode::closed, "the client was moved from"};
     const bool harmless =
         std::holds_alternative<protocol::Ping>(request) || std::holds_alternative<protocol::Version>(request);
@@ -160,6 +161,12 @@ struct ClientState {
     Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
     if (!reply)
       return detail::with_context(detail::with_user(reply.error(), request), request, connection.uri());
+    return reply;
+  }
+  template <typename T>
+  Result<T> ask_for(const protocol::Request& request) {
+    Result<protocol::Reply> reply = ask(request);
+    if (!reply) return reply.error();
     if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
     return Error{ErrorCode::internal, "the broker at " + connection.uri() + " sent an unexpected reply to " +
                                           std::string(protocol::command_of(request))};

@@ -71,6 +71,10 @@ LIGHTQ_INLINE std::uint64_t Producer::in_doubt() const {
   return driver_.link().batches().doubtful();
 }
 
+LIGHTQ_INLINE void Producer::set_send_timeout(Timeout timeout) {
+  driver_.set_send_timeout(timeout);
+}
+
 LIGHTQ_INLINE void Producer::on_report(ReportCallback callback) {
   if (!driver_.was_moved()) driver_.reports().on_report(std::move(callback));
 }

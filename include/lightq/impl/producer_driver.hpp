@@ -209,6 +209,10 @@ LIGHTQ_INLINE Result<void> ProducerDriver::close(Timeout timeout) {
   return flushed;
 }
 
+LIGHTQ_INLINE void ProducerDriver::set_send_timeout(Timeout timeout) {
+  if (!was_moved()) parts_->options.send_timeout = std::max(timeout, Timeout(0));
+}
+
 LIGHTQ_INLINE void ProducerDriver::resolve(bool resend) {
   if (is_inside() || was_moved()) return;
   {

@@ -27,6 +27,12 @@ struct ParsedRequest {
 LIGHTQ_INLINE ParsedRequest parse_request(std::string_view text,
                                           std::size_t bytes_max = limits::request_bytes_max);
 
+/// Parses a request that may lack credentials, and adds those of `asker` where it lacks them: as the
+/// administrator's if `is_admin` is true or if only those of a manager will do, otherwise as the user's.
+/// Thread: any. Errors: those of parse_request.
+LIGHTQ_INLINE Result<Request> parse_request_of(std::string_view text, const Credentials& asker,
+                                               bool is_admin);
+
 /// Returns the request as one line of JSON, credentials included. Never log it. Thread: any.
 LIGHTQ_INLINE std::string to_json(const Request& request);
 

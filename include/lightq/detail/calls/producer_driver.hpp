@@ -75,6 +75,8 @@ class ProducerDriver {
   Result<void> flush(Timeout timeout);
   /// Flushes and closes the channel. Errors: those of flush.
   Result<void> close(Timeout timeout);
+  /// Changes ProducerOptions::send_timeout.
+  void set_send_timeout(Timeout timeout);
   /// Ends SessionState::in_doubt, see Producer::resolve.
   void resolve(bool resend);
 

@@ -409,6 +409,22 @@ LIGHTQ_INLINE ParsedRequest parse_request(std::string_view text, std::size_t byt
   return detail::read_parsed(object.value());
 }
 
+LIGHTQ_INLINE Result<Request> parse_request_of(std::string_view text, const Credentials& asker,
+                                               bool is_admin) {
+  auto object = detail::parse_object(text, limits::request_bytes_max);
+  if (!object) return object.error();
+  if (asker.user_id.empty() || object->contains("admin_user_id")) return detail::read_parsed(*object).request;
+  detail::Json as_manager = *object;
+  as_manager["admin_user_id"] = asker.user_id;
+  as_manager["admin_password"] = asker.password.expose();
+  Result<Request> parsed = detail::read_parsed(as_manager).request;
+  const auto needs_manager = [](const auto& request) { return requires { request.admin; }; };
+  if (!parsed || is_admin || std::visit(needs_manager, *parsed)) return parsed;
+  if (!object->contains("user_id")) (*object)["user_id"] = asker.user_id;
+  if (!object->contains("password")) (*object)["password"] = asker.password.expose();
+  return detail::read_parsed(*object).request;
+}
+
 LIGHTQ_INLINE std::string to_json(const Request& request) {
   detail::OrderedJson document{{"cmd", command_of(request)}};
   std::visit(detail::RequestWriter{document}, request);

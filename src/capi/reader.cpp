@@ -1,0 +1,95 @@
+/// The reader of C, and the headers of messages. Layer: capi.
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <lightq/base/limits.hpp>
+
+#include "capi/boundary.hpp"
+#include "capi/conversions.hpp"
+#include "capi/handles.hpp"
+#include "capi/sized.hpp"
+
+namespace lightq::capi {
+
+namespace {
+
+lightq_header header_of(const Header& header) {
+  return {header.name.data(), header.name.size(), header.value.data(), header.value.size()};
+}
+
+}  // namespace
+
+}  // namespace lightq::capi
+
+using namespace lightq::capi;
+
+extern "C" {
+
+size_t lightq_message_headers(const lightq_message* message, lightq_header* headers, size_t most) {
+  if (!is_sized(message)) return 0;
+  const auto all = headers_of(*message);
+  std::size_t copied = 0;
+  for (const lightq::Header header : all) {
+    if (headers == nullptr || copied == most) break;
+    headers[copied++] = header_of(header);
+  }
+  return all.size();
+}
+
+int lightq_message_header(const lightq_message* message, const char* name, lightq_header* header) {
+  if (!is_sized(message) || name == nullptr || header == nullptr) return 0;
+  for (const lightq::Header found : headers_of(*message)) {
+    if (found.name != name) continue;
+    *header = header_of(found);
+    return 1;
+  }
+  return 0;
+}
+
+int lightq_reader_open(lightq_client* client, const char* topic, const lightq_reader_options* options,
+                       lightq_reader** reader) {
+  if (reader == nullptr) return fail_argument("there is no place for the reader");
+  *reader = nullptr;
+  if (client == nullptr) return fail_null_handle();
+  if (topic == nullptr) return fail_argument("the topic is null");
+  return guarded([&]() -> int {
+    auto opening = opening_of(options);
+    if (!opening) return fail(opening.error());
+    auto made = client->client.reader(topic, std::move(opening->options), opening->transport);
+    if (!made) return fail(made.error());
+    *reader = new lightq_reader{std::move(*made)};
+    return LIGHTQ_OK;
+  });
+}
+
+int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max,
+                lightq_message_callback callback, void* user, uint64_t* next, int timeout_ms) {
+  return in_turn(reader, [&](lightq_reader& of) -> int {
+    if (callback == nullptr) return fail_argument("the callback is null");
+    if (begin > end) return fail_argument("the range ends before it begins");
+    bool threw = false;  // the reader itself must not be left by an exception
+    const auto pass = [&](const lightq::Delivered& delivered) {
+      if (threw) return;
+      const lightq_message message = message_of(delivered);
+      try {
+        call_back([&] { callback(user, &message); });
+      } catch (const CallbackThrew&) {
+        threw = true;
+      }
+    };
+    const std::uint64_t most = bytes_max == 0
+                                   ? lightq::limits::read_bytes_max
+                                   : std::min<std::uint64_t>(bytes_max, lightq::limits::read_bytes_max);
+    const auto done = of.reader.read({{begin}, {end}}, most, pass, timeout_of(timeout_ms));
+    if (threw) throw CallbackThrew();
+    if (!done) return fail(done.error());
+    if (next != nullptr) *next = done->value;
+    return LIGHTQ_OK;
+  });
+}
+
+int lightq_reader_free(lightq_reader* reader) {
+  return free_handle(reader);
+}
+}

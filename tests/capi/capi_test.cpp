@@ -1,0 +1,144 @@
+/// Tests the C library without a broker: exceptions, structs of other versions, threads, and brokers that do
+/// not absence. clients/c/tests has the tests with a broker.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <lightq/lightq.h>
+
+#include "capi/boundary.hpp"
+#include "capi/conversions.hpp"
+#include "capi/sized.hpp"
+
+namespace lightq::capi {
+namespace {
+
+/// Returns the word of the code that a call returns when this is thrown in it.
+template <typename Thrown>
+std::string word_of(const Thrown& thrown) {
+  return lightq_strerror(guarded([&]() -> int { throw thrown; }));
+}
+
+TEST(Capi, ExceptionsBecomeCodes) {
+  EXPECT_EQ(word_of(std::bad_alloc()), "no_memory");
+  EXPECT_EQ(word_of(Exception({ErrorCode::no_space, "the disk is full", 28})), "no_space");
+  EXPECT_EQ(lightq_last_error()->system_error, 28);
+  EXPECT_EQ(word_of(std::runtime_error("a fault")), "internal");
+  EXPECT_STREQ(lightq_last_error()->text, "a fault");
+  EXPECT_EQ(word_of(7), "internal");
+  EXPECT_EQ(lightq_strerror(guarded([]() -> int {
+              call_back([] { throw std::bad_alloc(); });
+              return LIGHTQ_OK;
+            })),
+            std::string("callback"));
+}
+
+TEST(Capi, EachCodeHasTheWordOfTheProtocol) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::internal); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    EXPECT_EQ(lightq_strerror(code_of(code)), to_word(code));
+  }
+}
+
+TEST(Capi, ALongErrorIsCutAtACharacter) {
+  std::string text(sizeof lightq_last_error()->text - 2, 'a');
+  text += "\xC3\xA4 and more";
+  EXPECT_EQ(fail({ErrorCode::timeout, text, 0}), LIGHTQ_TIMEOUT);
+  EXPECT_EQ(std::strlen(lightq_last_error()->text), sizeof lightq_last_error()->text - 2);
+  EXPECT_EQ(lightq_last_error()->retryable, 1);
+}
+
+TEST(Capi, StructsOfOtherVersionsAreReadOrRefused) {
+  struct Newer {
+    lightq_reader_options known;
+    std::uint64_t unknown;
+  };
+  Newer newer{LIGHTQ_READER_OPTIONS_INIT, 0};
+  newer.known.size = sizeof newer;
+  EXPECT_TRUE(read_sized(&newer.known, "options").ok());
+  newer.unknown = 1;
+  EXPECT_EQ(read_sized(&newer.known, "options").error().code, ErrorCode::not_supported);
+  for (const std::size_t size : {std::size_t{0}, sizeof(lightq_reader_options) - 1, struct_bytes_max + 1}) {
+    newer.known.size = size;
+    EXPECT_EQ(read_sized(&newer.known, "options").error().code, ErrorCode::invalid_argument);
+  }
+  EXPECT_EQ(read_sized<lightq_reader_options>(nullptr, "options").value().heartbeat_ms, 0);
+}
+
+TEST(Capi, OptionsOfZerosAreTheDefaults) {
+  const auto producing = opening_of(static_cast<const lightq_producer_options*>(nullptr)).value();
+  const ProducerOptions expected;
+  EXPECT_EQ(producing.options.batch_bytes, expected.batch_bytes);
+  EXPECT_EQ(producing.options.memory_bytes_max, expected.memory_bytes_max);
+  EXPECT_EQ(producing.options.heartbeat, expected.heartbeat);
+  EXPECT_EQ(producing.options.eager_batches, expected.eager_batches);
+  EXPECT_EQ(producing.options.retry_refused, expected.retry_refused);
+  EXPECT_FALSE(producing.transport.has_value());
+  const auto consuming = opening_of(static_cast<const lightq_consumer_options*>(nullptr)).value();
+  EXPECT_EQ(consuming.options.prefetch_messages, ConsumerOptions().prefetch_messages);
+  EXPECT_EQ(consuming.options.frame_bytes_max, ConsumerOptions().frame_bytes_max);
+  EXPECT_EQ(consuming.options.may_be_busy, ConsumerOptions().may_be_busy);
+  lightq_consumer_options silent = LIGHTQ_CONSUMER_OPTIONS_INIT;
+  silent.heartbeat_ms = -1;
+  EXPECT_EQ(opening_of(&silent).value().options.heartbeat, Timeout(0));
+}
+
+TEST(Capi, OneThreadAtATimeIsInACall) {
+  struct Handle {
+    Occupant occupant;
+    int calls = 0;  // not atomic: the thread sanitizer would see two threads in it
+  } handle;
+  std::atomic<int> done = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (int call = 0; call < 10'000; ++call) {
+        const int code = in_turn(&handle, [](Handle& of) { return ++of.calls, LIGHTQ_OK + 0; });
+        ++(code == LIGHTQ_OK ? done : refused);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done + refused, 30'000);
+  EXPECT_EQ(handle.calls, done);
+}
+
+TEST(Capi, ANestedCallIsRefusedUnlessItMayNest) {
+  struct Handle {
+    Occupant occupant;
+  } handle;
+  const auto nothing = [](Handle&) -> int { return LIGHTQ_OK; };
+  const int code = in_turn(&handle, [&](Handle&) -> int {
+    EXPECT_EQ(in_turn(&handle, nothing), LIGHTQ_IN_USE);
+    EXPECT_EQ(in_turn(&handle, nothing, true), LIGHTQ_OK);
+    return LIGHTQ_OK;
+  });
+  EXPECT_EQ(code, LIGHTQ_OK);
+  EXPECT_EQ(in_turn(&handle, nothing), LIGHTQ_OK);
+}
+
+TEST(Capi, NoBrokerAndBadAddressesAreErrors) {
+  lightq_options options = LIGHTQ_OPTIONS_INIT;
+  options.no_discovery = 1;
+  options.request_timeout_ms = 2000;
+  for (const auto& [uri, code] : std::vector<std::pair<const char*, int>>{
+           {"tcp://127.0.0.1:1", LIGHTQ_IO_ERROR}, {"nonsense", LIGHTQ_INVALID_ARGUMENT}}) {
+    options.uri = uri;
+    auto* client = reinterpret_cast<lightq_client*>(&options);
+    EXPECT_EQ(lightq_connect(&options, &client), code) << lightq_last_error()->text;
+    EXPECT_EQ(client, nullptr);
+  }
+  options.request_timeout_ms = -1;
+  lightq_client* client = nullptr;
+  EXPECT_EQ(lightq_connect(&options, &client), LIGHTQ_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace lightq::capi
