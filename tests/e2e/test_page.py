@@ -1,6 +1,5 @@
 """Tests of the page in a headless Chromium: login, a topic's life, dead letters, a login that ends, hostile texts, and
 a thousand topics."""
-import contextlib
 import json
 import pathlib
 import re
@@ -14,6 +13,7 @@ from browser_support import Browser
 from conftest import brokers
 from delayed_support import delayed, schedule
 from http_support import HTTP, HttpClient, address_of, basic
+from page_support import confirm, create, group_of, send, show, stats
 from support import ADMIN, ADMIN_PASSWORD, Secrets, until
 
 pytestmark = pytest.mark.one_broker
@@ -60,37 +60,9 @@ def page(browser, url):
     browser.open("about:blank")
     yield browser
     assert browser.complaints() == []
-    assert {request for request in browser.requests() if not request.startswith((url, "about:blank"))} == set()
+    # The browser's own pictures of a date field are data: URLs, which ask nobody; the policy forbids them to the page.
+    assert {request for request in browser.requests() if not request.startswith((url, "about:blank", "data:image/"))} == set()
     browser.open("about:blank")
-
-
-def send(http, method, path, members=None, status=200, **headers):
-    body = members if members is None or isinstance(members, bytes) else json.dumps(members).encode()
-    response = http.ask(method, "/api/v1/" + path, body, **headers)
-    assert response.status == status, response.body
-    return response.json()
-
-
-def create(http, topic, kind="queue", **settings):
-    send(http, "PUT", f"topics/{topic}", {"broker_type": kind, **settings}, 201)
-
-
-def stats(http, topic):
-    return send(http, "GET", f"topics/{topic}")
-
-
-def group_of(http, topic, name):
-    return next(group for group in stats(http, topic)["groups"] if group["group"] == name)
-
-
-def show(page, where):
-    page.run(f"location.hash = {json.dumps(where)}")
-
-
-def confirm(page, name):
-    page.type("dialog input", name)
-    page.click("dialog button[type=submit]")
-    page.until("document.querySelector('dialog') === null", "the dialog is closed")
 
 
 def test_the_files_are_those_of_the_sources_under_a_strict_policy(broker, http):
@@ -183,6 +155,10 @@ def test_dead_letters_are_retried_and_purged(page, http, url):
     page.click(".topics a", "orders")
     page.click(".group a", "Dead letters")
     page.sees("no such account")
+    page.click(".plain button", "Show")
+    page.until("document.querySelector('.opened .payload')?.innerText === 'a'", "the message of the first row")
+    page.click(".plain button", "Hide")
+    page.until("document.querySelector('.opened') === null", "the row is closed")
     page.click("input[aria-label='offset 1']")
     page.click("button", "Retry 1 chosen")
     page.sees("1 messages are retried.")
@@ -265,6 +241,10 @@ def test_users_and_their_rights(page, http, url):
     page.sees("orders.*")
     ann = {"user_id": "ann", "admin": False, "rights": [{"topic": "orders.*", "rights": ["consume"]}]}
     assert send(http, "GET", "users")["users"] == [ann]
+    create(http, "orders.new")
+    show(page, "#/topic/orders.new/settings")
+    page.until("document.querySelector('.rights')?.innerText === 'consume by orders.*'", "the rights on a topic")
+    show(page, "#/users")
     page.click("button", "Grant")
     page.type("dialog input[name=pattern]", "logs:viewers")
     page.click("dialog input[value=consume]")
@@ -277,27 +257,47 @@ def test_users_and_their_rights(page, http, url):
     page.sees("There are no users beside the administrator.")
 
 
-def test_markup_and_control_characters_are_shown_and_never_run(page, http, control, url):
+def test_markup_and_control_characters_are_shown_and_never_run(page, http, broker, control, url, tmp_path):
     name = f"{SCRIPT}\u0007\u202e"
     create(http, "hostile", "file")
     line = {"payload": f"{SCRIPT}\u0000\u001b[31m", "key": f"key {name}", "headers": [{"name": f"h{SCRIPT}", "value": name}]}
     send(http, "POST", "topics/hostile/messages", json.dumps(line).encode(), Content_Type="application/x-ndjson")
     send(http, "POST", "topics/hostile/messages", b"\xff\xfe\x00")
-    control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id=name, password=ANN)
+    control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id=name, password=ANN,
+               rights=[{"topic": "*", "rights": ["consume"]}])
+    hostile = HttpClient(broker, basic(name, ANN))
+    send(hostile, "GET", "topics/hostile/messages?group=watched&max=2&lease=60000")
     taken = send(http, "GET", "topics/hostile/messages?group=billing&max=2")
     send(http, "POST", f"topics/hostile/leases/{taken['lease']}/dead?reason={quote(name, safe='')}")
-    with browsing(page, http, url, taken["messages"]):
-        page.log_in(url, ADMIN, ADMIN_PASSWORD)
-        show(page, "#/topic/hostile/messages")
-        page.click("button", "Show")
-        page.sees(f"{SCRIPT}\\0\\x1B[31m")
-        page.sees(f"key key {SCRIPT}\\x07U+202E")
-        page.sees(f"h{SCRIPT}")
-        page.sees("3 bytes, not text")
-        page.sees("ff fe 00")
-    for where in "#/topic/hostile/dead", "#/users":
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/hostile/messages")
+    page.type("input[name=search-key]", f"{SCRIPT}")
+    page.click("button", "Show")
+    page.sees("No further message has this key.")
+    page.type("input[name=search-key]", "")
+    page.click("button", "Show")
+    page.sees(f"{SCRIPT}\\0\\x1B[31m")
+    page.sees(f"key key {SCRIPT}\\x07U+202E")
+    page.sees(f"h{SCRIPT}")
+    page.sees("3 bytes, not text")
+    page.sees("ff fe 00")
+    file = tmp_path / "hostile.json"
+    file.write_text(json.dumps({"format": 1, "topics": [{"topic": name, name: name}], "users": [{"user_id": name, "uid": name}]}))
+    show(page, "#/broker")
+    page.choose_file(".definitions input", file)
+    page.sees(f"{SCRIPT}\\x07U+202E: 'admin' and 'uid' cannot change")
+    page.click("dialog button[type=submit]")
+    page.sees("cannot be a part of a URL")
+    page.press("Escape")
+    for where in "#/topic/hostile/dead", "#/topic/hostile/settings", "#/topic/hostile", "#/users":
         show(page, where)
         page.sees(f"{SCRIPT}\\x07U+202E")
+        if where.endswith("dead"):
+            page.click(".plain button", "Show")
+            page.sees(f"key key {SCRIPT}\\x07U+202E")
+    # No topic and no group can have such a name.
+    assert http.get(f"/api/v1/topics/hostile/messages?group={quote(name, safe='')}").status == 400
+    assert http.ask("PUT", f"/api/v1/topics/{quote(name, safe='')}", b"{}").status == 400
     page.click("button", "Delete")
     page.sees("Everything that depends on the rights of <script>")
     page.press("Escape")
@@ -326,20 +326,17 @@ def test_every_invisible_character_has_a_sign(page, url):
     assert {0x115F, 0x3164, 0xFE0F, 0xE0100} <= set(marked) and not {ord(each) for each in "aÄ€漢😀"} & set(marked)
 
 
-@contextlib.contextmanager
-def browsing(page, http, url, messages):
-    """A context in which the page can browse the topic `hostile`. For a broker that does not offer it, a script in the
-    page answers with `messages`."""
-    if http.get("/api/v1/topics/hostile/browse").status != 404:
-        yield  # the page asks the broker itself
-        return
-    page.log_in(url, ADMIN, ADMIN_PASSWORD)
-    show(page, "#/topic/hostile/messages")
-    page.click("button", "Show")
-    page.sees("This broker does not offer browsing over HTTP.")
-    page.open("about:blank")
-    with page.answering("/browse?", f"() => ({json.dumps({'messages': messages})})"):
-        yield
+def test_patterns_of_rights_fit_as_in_the_broker(page, http, broker, url):
+    patterns = ["orders", "*", "a*", "*a", "a*b*c", "ab*ba", "a**b", "*b*", "*.*"]
+    names = ["orders", "orders2", "a", "ab", "ba", "abc", "a-b-c", "acb", "aba", "abba", "x.y"]
+    for name in names:
+        create(http, name)
+    page.open(url)
+    for i, pattern in enumerate(patterns):
+        send(http, "PUT", f"users/u{i}", {"password": ANN, "rights": [{"topic": pattern, "rights": ["consume"]}]}, 201)
+        seen = [topic["topic"] for topic in send(HttpClient(broker, basic(f"u{i}", ANN)), "GET", "stats/topics")["topics"]]
+        fitting = page.run(f"import('/page/rights.js').then(({{fitsPattern}}) => {json.dumps(names)}.filter((name) => fitsPattern(name, {json.dumps(pattern)})))")
+        assert sorted(fitting) == sorted(seen), pattern
 
 
 def test_a_user_whose_name_no_url_can_have_is_not_taken_for_something_else(page, control, url):
@@ -363,7 +360,8 @@ def test_a_thousand_topics_by_keyboard_on_every_width(page, http, url):
     # The statistics of two topics are shown as those of a thousand: creating so many would take most of the test's time.
     many = f"""(answer) => ({{...answer, topics: Array.from({{length: {TOPICS}}}, (_, i) =>
         ({{...answer.topics[i === 7 ? 1 : 0], topic: 't' + String(i).padStart(4, '0')}}))}})"""
-    with page.answering("/stats/topics?topics_max=1024", many):
+    # Without events the page asks for statistics, which a script can change.
+    with page.refusing("/api/v1/events"), page.answering("/stats/topics?topics_max=1024", many):
         watch_many(page, url)
 
 
@@ -398,6 +396,104 @@ def watch_many(page, url):
             page.until("document.documentElement.scrollWidth <= 390", f"{where} is as wide as the screen")
         ground = page.run("getComputedStyle(document.documentElement).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == is_dark
+
+
+def test_the_page_says_that_it_is_not_live_and_becomes_live_again(page, http, url):
+    create(http, "orders")
+    with page.refusing("/api/v1/events"):
+        page.log_in(url, ADMIN, ADMIN_PASSWORD)
+        page.sees("asks each second, because the connection has broken")
+        send(http, "POST", "topics/orders/messages", b"a")
+        show(page, "#/topic/orders")
+        page.until("document.querySelector('.values').innerText.includes('0 to 1')", "the message, without events")
+        page.run("answerAgain()")
+        page.until("document.getElementById('live').className === 'ok'", "live")
+    send(http, "POST", "topics/orders/messages", b"b")
+    page.until("document.querySelector('.values').innerText.includes('0 to 2')", "the message, by an event")
+
+
+def test_a_page_that_was_just_opened_has_the_course_and_the_members(page, http, broker, url):
+    create(http, "orders")
+    send(http, "PUT", "users/ann", {"password": ANN, "rights": [{"topic": "*", "rights": ["consume"]}]}, 201)
+    send(http, "GET", "topics/orders/messages?group=billing")
+    for _ in range(5):
+        send(http, "POST", "topics/orders/messages", b"a")
+    ann = HttpClient(broker, basic("ann", ANN))
+    send(ann, "GET", "topics/orders/messages?group=billing&max=2&lease=60000")
+    until(lambda: sum(send(http, "GET", "topics/orders/history")["seconds"]["out"]) >= 2, "the broker has samples")
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/orders")
+    page.until("/[1-9]\\d*\\.\\d msg/.test(document.querySelector('.scale').innerText)", "a rate from before the page was opened")
+    page.run("(() => { const each = document.querySelector('.choices select'); each.value = 'waiting'; each.dispatchEvent(new Event('change')); })()")
+    page.until("document.querySelector('.scale').innerText === '5'", "pending messages")
+    page.sees("Consumers: 1")
+    row = "document.querySelector('.members tbody tr').innerText.split('\\t')"
+    assert page.run(f"{row}.filter((_, i) => i !== 2)") == ["1", "ann", "2", "0", "–"]
+
+
+def test_messages_are_found_by_key_and_time(page, http, url):
+    create(http, "orders")
+    for key in "ab":
+        lines = "".join(json.dumps({"payload": f"{key}{i}", "key": key}) + "\n" for i in range(12))
+        send(http, "POST", "topics/orders/messages", lines.encode(), Content_Type="application/x-ndjson")
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/orders/messages")
+    page.type("input[name=search-key]", "b")
+    page.press("Enter")
+    page.sees("10 messages, of 22 that were read")
+    assert page.run("document.querySelectorAll('.message').length") == 10
+    page.click("button", "Go on at offset 22")
+    page.sees("2 messages, of 2 that were read")
+    page.sees("b11")
+    page.run("document.querySelector('input[name=since]').value = '2100-01-01T00:00:00'")
+    page.click("button", "Show")
+    page.sees("No further message has this key.")
+    page.run("document.querySelector('input[name=since]').value = '2001-01-01T00:00:00'")
+    page.click("button", "Show")
+    page.sees("b0")
+    assert stats(http, "orders")["groups"] == []
+
+
+def test_definitions_are_exported_and_imported(page, http, url, tmp_path):
+    create(http, "orders")
+    send(http, "GET", "topics/orders/messages?group=billing")
+    send(http, "PATCH", "topics/orders/groups/billing", {"max_attempts": 3})
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/broker")
+    page.run("(() => { const real = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob.text(); return real(blob); }; })()")
+    page.call("Browser.setDownloadBehavior", behavior="deny")
+    page.click("button", "Export")
+    page.sees("1 topics and 0 users were exported")
+    found = json.loads(page.run("window.saved"))
+    orders, = found["topics"]
+    assert (found["format"], found["users"], orders["topic"], orders["broker_type"]) == (1, [], "orders", "queue")
+    assert [(group["group"], group["max_attempts"]) for group in orders["groups"]] == [("billing", 3)]
+    file = tmp_path / "definitions.json"
+
+    def choose(definitions):
+        file.write_text(definitions if isinstance(definitions, str) else json.dumps(definitions))
+        page.choose_file(".definitions input", file)
+
+    choose(found)
+    page.sees("The broker has these definitions already.")
+    for wrong, sentence in ("[", "The file is no JSON."), ({"format": 2}, "no definitions of this format"), ({"format": 1, "topics": [5]}, "must be a list of objects"):
+        choose(wrong)
+        page.sees(sentence)
+    orders["groups"][0]["max_attempts"] = 5
+    orders["message_ttl_ms"] = 60000
+    orders["ring_bytes"] *= 2
+    found["topics"].append({"topic": "payments", "broker_type": "queue_file"})
+    found["users"].append({"user_id": "ann", "rights": [{"topic": "*", "rights": ["consume"]}]})
+    choose(found)
+    page.sees("Make 3 changes")
+    dialog = page.run("document.querySelector('dialog').innerText")
+    for text in "cannot change after the topic was created: ring_bytes", "ann: needs a password", "payments", '"max_attempts":5', '"message_ttl_ms":60000':
+        assert text in dialog, dialog
+    assert stats(http, "orders")["settings"]["message_ttl_ms"] == 0
+    page.click("dialog button[type=submit]")
+    page.sees("3 changes were made.")
+    assert stats(http, "orders")["settings"]["message_ttl_ms"] == 60000 and stats(http, "payments")["topic_type"] == "queue_file"
+    assert group_of(http, "orders", "billing")["settings"]["max_attempts"] == 5
 
 
 def test_nothing_is_asked_while_the_page_is_hidden(page, http, url):

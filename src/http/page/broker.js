@@ -1,22 +1,7 @@
 // The broker's own figures, for administrators: what it uses, and how often each limit has refused something.
 import {element, setText, table} from './dom.js';
+import {definitionsCard} from './definitions.js';
 import {bytes, count, duration, moment} from './text.js';
-
-// Returns figures of the text of metrics: those of the process and of connections.
-export function processOf(metrics) {
-  const value = (name) => {
-    const found = metrics.match(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm'));
-    return found ? Number(found[1]) : NaN;
-  };
-  const kinds = {};
-  let connections = 0;
-  for (const [, kind, number] of metrics.matchAll(/^lightq_connections\{kind="([a-z]+)"\} (\S+)$/gm)) {
-    kinds[kind] = Number(number);
-    connections += Number(number);
-  }
-  return {memory: value('process_resident_memory_bytes'), openFiles: value('process_open_fds'),
-    maxFiles: value('process_max_fds'), cpuSeconds: value('process_cpu_seconds_total'), connections, kinds};
-}
 
 export class BrokerView {
   constructor() {
@@ -27,6 +12,7 @@ export class BrokerView {
     this.content = element('div', {hidden: true},
       element('section', {class: 'card'}, element('h2', {}, 'Now'), this.values,
         element('p', {class: 'help'}, 'Descriptors in use ', this.files)),
+      definitionsCard(),
       element('section', {class: 'card'}, element('h2', {}, 'Refused by limits since the start'), this.limits));
     this.node = element('div', {class: 'view'}, element('h1', {}, 'Broker'), this.empty, this.content);
     this.last = '';
@@ -46,12 +32,12 @@ export class BrokerView {
       ['Delivered since the start', `${count(broker.deliveries)} messages, ${bytes(broker.total_bytes_read)}`],
       ['Wrong logins', count(broker.auth_failures)], ['Refused connections', count(broker.refused_connections)],
       ['Throttled requests', count(broker.throttled_requests)]];
+    for (const [kind, number] of Object.entries(state.connections || {})) facts.push([`Connections: ${kind}`, count(number)]);
     if (process) {
-      for (const [kind, number] of Object.entries(process.kinds)) facts.push([`Connections: ${kind}`, count(number)]);
-      facts.push(['Memory of the process', bytes(process.memory)],
+      facts.push(['Memory of the process', bytes(process.resident_bytes)],
         ['Processor', Number.isFinite(cpu) ? `${(100 * cpu).toFixed(1)} % of a core` : '–'],
-        ['Descriptors', `${count(process.openFiles)} of ${count(process.maxFiles)}`]);
-      this.files.value = process.openFiles / process.maxFiles;
+        ['Descriptors', `${count(process.open_descriptors)} of ${count(process.descriptors_max)}`]);
+      this.files.value = process.open_descriptors / process.descriptors_max;
     }
     this.showFacts(facts);
     const reached = Object.entries(broker.limits_reached).filter(([, times]) => times > 0).sort((one, other) => other[1] - one[1]);

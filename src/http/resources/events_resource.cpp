@@ -1,0 +1,48 @@
+/// GET /api/v1/events. Layer: http.
+#include "http/resources/events_resource.hpp"
+
+#include <array>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "http/problem.hpp"
+#include "http/streams/stats_stream.hpp"
+
+namespace lightq::broker {
+
+void EventsResource::add_to(Router& router) {
+  router.add("GET", "/api/v1/events", [this](HttpExchange exchange) { open(std::move(exchange)); });
+}
+
+void EventsResource::open(HttpExchange exchange) {
+  if (exchange.request.is_head())
+    return exchange.reply(problem(405, ErrorCode::invalid_cmd, "HEAD has no content; use GET"));
+  if (const auto objection = exchange.request.query.objection(std::array<std::string_view, 0>{}))
+    return exchange.reply(problem(*objection));
+  auto place = places_.take(exchange.source.key);
+  if (place == nullptr) {
+    count(parts_.limits_reached, Limit::http_viewers_max);
+    return exchange.reply(problem({ErrorCode::limit_reached, "there are too many viewers"}));
+  }
+  if (exchange.watch_end) exchange.watch_end();
+  const auto send_more = exchange.send_more;
+  parts_.gate.as_user(
+      std::move(exchange), [this, send_more, place = std::move(place)](
+                               const Asker& asker, Operations& /*operations*/, const HttpReply& reply) {
+        const auto at_control = [&gate = parts_.gate](std::function<void(Operations&)> work) {
+          return gate.as_broker(std::move(work));
+        };
+        std::make_shared<StatsStream>(StatsStream::Parts{.loop = parts_.loop,
+                                                         .at_control = at_control,
+                                                         .control_connections = parts_.control_connections,
+                                                         .http_connections = parts_.http_connections,
+                                                         .asker = asker,
+                                                         .reply = reply,
+                                                         .send_more = send_more,
+                                                         .place = place})
+            ->begin();
+      });
+}
+
+}  // namespace lightq::broker
