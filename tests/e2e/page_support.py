@@ -1,5 +1,44 @@
-"""Requests to a broker, and acts at its page, for the tests of the page."""
+"""Requests to a broker, and acts at its page, for the tests of the page. The fixtures are imported by the files that use them."""
 import json
+
+import pytest
+
+from browser_support import Browser
+from http_support import HttpClient, address_of, basic
+
+
+@pytest.fixture(scope="module")
+def browser():
+    made = Browser()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def http(broker):
+    client = HttpClient(broker, basic())
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def url(broker):
+    scheme, host, port = address_of(broker)
+    return f"{scheme}://{host}:{port}/"
+
+
+@pytest.fixture
+def page(browser, url):
+    """The browser, with nobody logged in. At the end no script has failed, and only the broker was asked."""
+    browser.events.clear()
+    browser.view(1280, 800)
+    browser.call("Network.clearBrowserCache")
+    browser.open("about:blank")
+    yield browser
+    assert browser.complaints() == []
+    # The browser's own pictures of a date field are data: URLs, which ask nobody; the policy forbids them to the page.
+    assert {request for request in browser.requests() if not request.startswith((url, "about:blank", "data:image/"))} == set()
+    browser.open("about:blank")
 
 
 def send(http, method, path, members=None, status=200, **headers):

@@ -141,5 +141,15 @@ function eventOf(text) {
   return event.data === null ? null : event;
 }
 
+// Returns the checks of the broker's progress: {ready, checks}. It answers without a login, also with status 503.
+export async function readiness() {
+  try {
+    const answer = await fetch('/readyz', {credentials: 'omit', cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(WAIT_MS)});
+    return await answer.json();
+  } catch (error) {
+    throw new ApiError(0, 'no_answer', 'the broker does not answer');
+  }
+}
+
 export const get = (where) => ask('GET', where);
 export const post = (where, content = null) => ask('POST', where, content);

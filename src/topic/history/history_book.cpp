@@ -23,7 +23,7 @@ void HistoryBook::moved(TopicId topic, Time now) {
   const auto found = histories_.find(topic.value);
   if (found == histories_.end()) return begin(topic, now);
   if (!found->second->is_still) return;
-  // What came until now came in this second: the ticks of a topic that moves call this ten times a second.
+  // Ticks call this ten times a second, so that new messages are those of this second.
   found->second->history.pass(second_of(now) - 1);
   found->second->is_still = false;
   arm(end_of_second(now));
