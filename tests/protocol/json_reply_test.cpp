@@ -371,7 +371,7 @@ TEST(JsonReply, ListsTheMembersOfGroupsIfTheyWereAskedFor) {
   EXPECT_THAT(to_json(stats), testing::Not(HasSubstr("\"members\"")));
   stats.groups[0].members = {
       {{.number = 1, .user_id = "ann", .since_ms = 2, .in_flight = 3, .credit_messages = 4, .heard_ms = 5},
-       {.number = 6}}};
+       {.number = 6, .user_id = {}}}};
   EXPECT_THAT(to_json(stats),
               HasSubstr(R"("members":[{"number":1,"user_id":"ann","since_ms":2,"in_flight":3,)"
                         R"("credit_messages":4,"credit_bytes":0,"heard_ms":5},{"number":6,"user_id":"",)"

@@ -240,7 +240,7 @@ export class TopicsView {
     this.tile('memory', 'Memory', bytes(process.resident_bytes));
     this.tile('files', 'Descriptors', `${short(process.open_descriptors)} / ${short(process.descriptors_max)}`, isTight ? 'alarm' : '');
     const refusals = Object.values(state.broker.limits_reached).reduce((total, each) => total + each, 0);
-    this.tile('limits', 'Refused by limits', count(refusals), refusals > 0 ? 'warn' : '');
+    this.tile('limits', 'Refusals', count(refusals), refusals > 0 ? 'warn' : '');
   }
 
   create() {
