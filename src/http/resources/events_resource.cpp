@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,29 +21,36 @@ void EventsResource::open(HttpExchange exchange) {
     return exchange.reply(problem(405, ErrorCode::invalid_cmd, "HEAD has no content; use GET"));
   if (const auto objection = exchange.request.query.objection(std::array<std::string_view, 0>{}))
     return exchange.reply(problem(*objection));
-  auto place = places_.take(exchange.source.key);
-  if (place == nullptr) {
-    count(parts_.limits_reached, Limit::http_viewers_max);
-    return exchange.reply(problem({ErrorCode::limit_reached, "there are too many viewers"}));
-  }
   if (exchange.watch_end) exchange.watch_end();
   const auto send_more = exchange.send_more;
-  parts_.gate.as_user(
-      std::move(exchange), [this, send_more, place = std::move(place)](
-                               const Asker& asker, Operations& /*operations*/, const HttpReply& reply) {
-        const auto at_control = [&gate = parts_.gate](std::function<void(Operations&)> work) {
-          return gate.as_broker(std::move(work));
-        };
-        std::make_shared<StatsStream>(StatsStream::Parts{.loop = parts_.loop,
-                                                         .at_control = at_control,
-                                                         .control_connections = parts_.control_connections,
-                                                         .http_connections = parts_.http_connections,
-                                                         .asker = asker,
-                                                         .reply = reply,
-                                                         .send_more = send_more,
-                                                         .place = place})
-            ->begin();
-      });
+  // Only logins take a place: a client with a wrong password waits, and must not keep viewers out meanwhile.
+  parts_.gate.as_user(std::move(exchange),
+                      [this, send_more, source = exchange.source.key](
+                          const Asker& asker, Operations& /*operations*/, const HttpReply& reply) {
+                        begin(source, asker, reply, send_more);
+                      });
+}
+
+/// Opens the stream of a client that is logged in. Thread: the control thread.
+void EventsResource::begin(const std::string& source, const Asker& asker, const HttpReply& reply,
+                           const SendMore& send_more) {
+  auto place = places_.take(source);
+  if (place == nullptr) {
+    count(parts_.limits_reached, Limit::http_viewers_max);
+    return reply(problem({ErrorCode::limit_reached, "there are too many viewers"}));
+  }
+  const auto at_control = [&gate = parts_.gate](std::function<void(Operations&)> work) {
+    return gate.as_broker(std::move(work));
+  };
+  std::make_shared<StatsStream>(StatsStream::Parts{.loop = parts_.loop,
+                                                   .at_control = at_control,
+                                                   .control_connections = parts_.control_connections,
+                                                   .http_connections = parts_.http_connections,
+                                                   .asker = asker,
+                                                   .reply = reply,
+                                                   .send_more = send_more,
+                                                   .place = std::move(place)})
+      ->begin();
 }
 
 }  // namespace lightq::broker

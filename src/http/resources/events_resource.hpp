@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <lightq/base/limits.hpp>
 
 #include "admission/limit_counts.hpp"
+#include "control/commands/asker.hpp"
 #include "http/control_gate.hpp"
 #include "http/http_loop.hpp"
 #include "http/router.hpp"
@@ -35,7 +38,11 @@ class EventsResource {
   void add_to(Router& router);
 
  private:
+  using SendMore = std::function<void(std::string_view part, bool is_last)>;
+
   void open(HttpExchange exchange);
+  void begin(const std::string& source, const Asker& asker, const HttpReply& reply,
+             const SendMore& send_more);
 
   const Parts parts_;
   StreamPlaces places_;
