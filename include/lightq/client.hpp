@@ -131,8 +131,9 @@ class Client {
   /// skipped, dropped or cancelled. Errors: those of pause(), no_space, io_error.
   Result<std::uint64_t> purge(std::string_view topic, std::string_view group = {}, bool delayed = false);
 
-  /// Returns one topic's statistics. Errors: topic_not_found, unauthorized_access.
-  Result<TopicStats> stats(std::string_view topic);
+  /// Returns one topic's statistics. With `members_max`, at most limits::stats_members_max, the groups have
+  /// lists of their consumers, of so many consumers in all. Errors: topic_not_found, unauthorized_access.
+  Result<TopicStats> stats(std::string_view topic, std::uint64_t members_max = 0);
 
   /// Returns the whole broker's statistics. Needs an administrator's credentials.
   Result<BrokerStats> stats();

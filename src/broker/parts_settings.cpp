@@ -123,6 +123,7 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
   settings.session_reads = {.waiting_max = config.session_reads_max, .bytes_max = config.read_bytes_max};
   settings.shared_bytes_total = config.shared_bytes_total;
   settings.endpoints_max = config.endpoints_max;
+  if (!http_uri_of(config)) settings.reactor.history_topics_max = 0;  // only HTTP shows it
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config.advertise_host.empty() ? config.bind_host : config.advertise_host;
   endpoints.ipc_directory = config.ipc_dir.empty() ? directory.ipc() : config.ipc_dir;

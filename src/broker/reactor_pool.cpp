@@ -319,9 +319,9 @@ void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<void> done
   });
 }
 
-void ReactorPool::topic_stats(TopicId topic, Done<protocol::TopicStats> done) {
-  ask<protocol::TopicStats>(topic, std::move(done), [](TopicRuntime& runtime) {
-    return Result<protocol::TopicStats>(runtime.stats());
+void ReactorPool::topic_stats(TopicId topic, std::uint64_t members_max, Done<protocol::TopicStats> done) {
+  ask<protocol::TopicStats>(topic, std::move(done), [members_max](TopicRuntime& runtime) {
+    return Result<protocol::TopicStats>(runtime.stats(members_max));
   });
 }
 

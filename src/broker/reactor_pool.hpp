@@ -105,7 +105,7 @@ class ReactorPool final : public DataPlane {
   void put_user(const UserAccess& user, Done<void> done) override;
   void remove_user(std::uint64_t id, Done<void> done) override;
   void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) override;
-  void topic_stats(TopicId topic, Done<protocol::TopicStats> done) override;
+  void topic_stats(TopicId topic, std::uint64_t members_max, Done<protocol::TopicStats> done) override;
   void stats_of(TopicsAsked asked, Done<TopicsStats> done) override;
   void broker_stats(Done<protocol::BrokerStats> done) override;
 

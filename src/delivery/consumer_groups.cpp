@@ -361,12 +361,12 @@ Offset ConsumerGroups::furthest_of_others() const {
 
 // --- The disk ---
 
-std::vector<ConsumerGroup*> ConsumerGroups::named() const {
-  std::vector<ConsumerGroup*> named;
+std::vector<ConsumerGroup*> ConsumerGroups::list(Listed which) const {
+  std::vector<ConsumerGroup*> list;
   for (const Entry& entry : groups_) {
-    if (!entry.group->name().empty()) named.push_back(entry.group.get());
+    if (which == Listed::all || !entry.group->name().empty()) list.push_back(entry.group.get());
   }
-  return named;
+  return list;
 }
 
 bool ConsumerGroups::is_saved(const ConsumerGroup& group) const {
@@ -454,10 +454,23 @@ const char* word_of(PauseCause cause) {
   return "";
 }
 
+/// Returns the statistics of the group's first `most` members, in the order in which they joined.
+std::vector<protocol::MemberStats> members_of(const ConsumerGroup& group, const ClockReading& clocks,
+                                              std::uint64_t most) {
+  std::vector<protocol::MemberStats> stats;
+  for (const auto& member : group.messages().consumers().members) {
+    if (stats.size() >= most) break;
+    stats.push_back(stats_of(*member, clocks));
+  }
+  return stats;
+}
+
 }  // namespace
 
-std::vector<protocol::GroupStats> ConsumerGroups::stats(const ClockReading& clocks) const {
+std::vector<protocol::GroupStats> ConsumerGroups::stats(const ClockReading& clocks,
+                                                        std::uint64_t members_max) const {
   std::vector<protocol::GroupStats> stats;
+  const bool has_members = members_max != 0;
   const auto add = [&](ConsumerGroup& group) {
     protocol::GroupStats& added = stats.emplace_back(stats_of(group, log_, clocks));
     added.parked = group.messages().parked();
@@ -466,6 +479,9 @@ std::vector<protocol::GroupStats> ConsumerGroups::stats(const ClockReading& cloc
     const GroupFailures& failures = group.failures();
     add_failures(added, failures.counters(), failures.recent(clocks.wall), failures.settings());
     if (added.dead_waiting != 0) added.dead_waiting_by = failures.transfer_trouble();
+    if (!has_members) return;
+    added.members = members_of(group, clocks, members_max);
+    members_max -= added.members->size();
   };
   if (plain_ != nullptr) add(*plain_);
   for (const Entry& entry : groups_) {

@@ -192,9 +192,10 @@ class ConsumerGroups {
 
   // The disk.
 
-  /// Returns the groups with a name, in the order of their creation. Lifetime: until groups are added or
-  /// removed.
-  [[nodiscard]] std::vector<ConsumerGroup*> named() const;
+  enum class Listed : std::uint8_t { named, all };
+  /// Returns the groups with a name, or all, in the order of their creation. Lifetime: until groups are added
+  /// or removed.
+  [[nodiscard]] std::vector<ConsumerGroup*> list(Listed which) const;
   /// Adds a group that was found on disk. Requires: there is none of this name.
   ConsumerGroup& add_restored(std::string name, GroupTerms terms, Offset start) {
     return add(std::move(name), terms, start, GroupBirths::restored);
@@ -207,8 +208,10 @@ class ConsumerGroups {
   /// groups, no client knows of such a group yet.
   [[nodiscard]] bool is_provisional(const ConsumerGroup& group) const;
 
-  /// Returns the statistics of all groups, the plain group first. `now` is the log's time.
-  [[nodiscard]] std::vector<protocol::GroupStats> stats(const ClockReading& clocks) const;
+  /// Returns the statistics of all groups, the plain group first. `clocks`: the log's time. `members_max`:
+  /// the most members, of all groups together; 0: the groups have no lists.
+  [[nodiscard]] std::vector<protocol::GroupStats> stats(const ClockReading& clocks,
+                                                        std::uint64_t members_max = 0) const;
 
  private:
   struct Entry {

@@ -173,4 +173,22 @@ void GroupMember::flush() {
   if (std::exchange(unflushed_, false) && consumer_ != nullptr) consumer_->flush();
 }
 
+protocol::MemberStats stats_of(const GroupMember& member, const ClockReading& clocks) {
+  protocol::MemberStats stats;
+  stats.number = member.number();
+  stats.user = member.user();
+  stats.in_flight = member.outstanding().messages();
+  stats.credit_messages = member.messages_left();
+  stats.credit_bytes = member.limits().message_bytes;
+  if (member.consumer() == nullptr) return stats;
+  const SessionConsumer::Life life = member.consumer()->life();
+  stats.since_ms = static_cast<std::uint64_t>(clocks.wall_time_of(life.joined).us / 1000);
+  if (life.heard) {
+    const auto silence = std::max(clocks.steady - *life.heard, SteadyTime::duration{});
+    stats.heard_ms =
+        static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
+  }
+  return stats;
+}
+
 }  // namespace lightq::broker

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
+#include <lightq/protocol/group_control.hpp>
 
 #include "delivery/batches/next_slice.hpp"
 #include "delivery/session_consumer.hpp"
@@ -257,5 +258,8 @@ class GroupMember : public MemberTurns<GroupMember>::Turn,
   // delivered to it again.
   RangeMap<std::uint32_t> overdue_;
 };
+
+/// Returns the statistics of a member, with the number of its user and no name.
+protocol::MemberStats stats_of(const GroupMember& member, const ClockReading& clocks);
 
 }  // namespace lightq::broker

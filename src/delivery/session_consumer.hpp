@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "delivery/batches/delivered_slice.hpp"
 #include "delivery/state/client_error.hpp"
+#include "delivery/state/group_time.hpp"
 
 namespace lightq::broker {
 
@@ -41,6 +43,12 @@ class SessionConsumer {
     GroupMember* member = nullptr;
   };
 
+  /// When its client joined, and when it gave the last sign of life; nothing: it gives none.
+  struct Life {
+    SteadyTime joined;
+    std::optional<SteadyTime> heard = {};
+  };
+
   SessionConsumer() = default;
   SessionConsumer(const SessionConsumer&) = delete;
   SessionConsumer& operator=(const SessionConsumer&) = delete;
@@ -65,6 +73,8 @@ class SessionConsumer {
   /// Returns how many records at the end of the last delivered slice it can never take. The group delivers
   /// them to others. It reports them once, and is not writable any more.
   [[nodiscard]] virtual std::uint32_t refused() const { return 0; }
+  /// Returns the times for its entry in statistics.
+  [[nodiscard]] virtual Life life() const { return {}; }
   /// Called when all slices of a turn are delivered.
   virtual void flush() = 0;
   /// Returns true if it wants to be told of acknowledgements that come too late. With leases, it is told

@@ -335,7 +335,20 @@ std::uint64_t Topic::queue_size() const {
          (expiry_.index() == nullptr ? 0 : expiry_.index()->expired().count_in(ahead));
 }
 
-protocol::TopicStats Topic::stats(Timestamp now, SteadyTime steady) const {
+TopicFlow Topic::flow() const {
+  TopicFlow flow{.in = received_, .out = deliveries_to_groups_ + subscribers_.deliveries()};
+  const Offset first = log_->first_offset();
+  const Offset next = log_->next_offset();
+  for (const ConsumerGroup* const group : groups_.list(ConsumerGroups::Listed::all)) {
+    const GroupMessages& messages = group->messages();
+    const std::uint64_t lag = messages.ready(first, next) + messages.retrying();
+    flow.lag = std::max(flow.lag, lag);
+    flow.pending += lag + messages.in_flight() + messages.parked() + messages.dead_waiting();
+  }
+  return flow;
+}
+
+protocol::TopicStats Topic::stats(Timestamp now, SteadyTime steady, std::uint64_t members_max) const {
   protocol::TopicStats stats;
   stats.topic = definition_.name.text();
   stats.topic_type = definition_.settings.broker_type;
@@ -363,7 +376,7 @@ protocol::TopicStats Topic::stats(Timestamp now, SteadyTime steady) const {
   stats.settings = definition_.settings;
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();
-  stats.groups = groups_.stats({steady, now});
+  stats.groups = groups_.stats({steady, now}, members_max);
   return stats;
 }
 

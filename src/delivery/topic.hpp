@@ -25,6 +25,7 @@
 #include "delivery/state/delivery_context.hpp"
 #include "delivery/state/group_limits.hpp"
 #include "delivery/state/group_time.hpp"
+#include "delivery/state/topic_flow.hpp"
 #include "delivery/subscribers.hpp"
 #include "delivery/topic_definition.hpp"
 #include "log/log.hpp"
@@ -110,14 +111,13 @@ class Topic {
   [[nodiscard]] const ConsumerGroups& groups() const { return groups_; }
   /// Returns the number of connected consumers of all kinds.
   [[nodiscard]] std::size_t consumers() const {
-    return pullers() + groups_.members() + subscribers_.attached();
+    return groups_.pullers() + groups_.members() + subscribers_.attached();
   }
 
   /// Creates the group of all plain pullers, at the first plain join.
   void open_group() { groups_.open_plain(); }
   void attach_puller(RecordSink& consumer);
   void detach_puller(RecordSink& consumer);
-  [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
 
   /// Returns all subscribers. Endpoints add and connect them directly.
   [[nodiscard]] Subscribers& subscribers() { return subscribers_; }
@@ -170,8 +170,11 @@ class Topic {
 
   /// Returns the topic's statistics. The endpoints add the connected producers and the subscribers'
   /// addresses. `now` is the log's time, for the age of messages; `steady` the same moment on the clock of
-  /// dispatches, for due times. Without it they stay 0.
-  [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}, SteadyTime steady = {}) const;
+  /// dispatches, for due times. Without it they stay 0. `members_max`: the most members of groups.
+  [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}, SteadyTime steady = {},
+                                           std::uint64_t members_max = 0) const;
+  /// Returns the counters that a history samples. It costs a small part of `stats`.
+  [[nodiscard]] TopicFlow flow() const;
 
  private:
   PublishOutcome outcome_of(log::AppendOutcome outcome);

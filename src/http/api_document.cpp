@@ -24,6 +24,8 @@ using Document = protocol::detail::OrderedJson;
 constexpr std::string_view message_path = "/api/v1/topics/{topic}/messages";
 constexpr std::string_view stream_path = "/api/v1/topics/{topic}/stream";
 constexpr std::string_view browse_path = "/api/v1/topics/{topic}/browse";
+constexpr std::string_view history_path = "/api/v1/topics/{topic}/history";
+constexpr std::string_view events_path = "/api/v1/events";
 constexpr std::string_view lease_path = "/api/v1/topics/{topic}/leases/{lease}/";
 
 Document reference(const char* to) {
@@ -183,14 +185,38 @@ Document browse_operation() {
   parameters.push_back(parameter("from", "query", text_schema()));
   parameters.push_back(parameter("time_us", "query", number_schema(0, INT64_MAX)));
   parameters.push_back(parameter("max", "query", number_schema(1, limits::http_messages_max)));
+  for (const char* const name : {"key", "key_base64"})
+    parameters.push_back(parameter(name, "query", text_schema()));
   Document schema{{"type", "object"}};
   schema["required"] = {"next", "lost", "messages"};
-  for (const char* const name : {"next", "lost"}) schema["properties"][name] = {{"type", "integer"}};
+  for (const char* const name : {"next", "lost", "scanned"})
+    schema["properties"][name] = {{"type", "integer"}};
   schema["properties"]["messages"] = {{"type", "array"},
                                       {"items", reference("#/components/schemas/StoredMessage")}};
   document["responses"]["200"] = response("messages", "application/json", std::move(schema));
   document["responses"]["200"]["content"]["application/x-ndjson"] = {
       {"schema", reference("#/components/schemas/StoredMessage")}};
+  return document;
+}
+
+Document events_operation() {
+  Document document = operation("events", events_path, 200);
+  document["responses"]["200"] =
+      response("server-sent events, until one side ends", "text/event-stream", text_schema());
+  return document;
+}
+
+Document history_operation() {
+  Document document = operation("history", history_path, 200);
+  Document course{{"type", "object"}};
+  course["required"] = {"step_ms", "in", "out", "pending", "lag"};
+  course["properties"]["step_ms"] = {{"type", "integer"}};
+  for (const char* const name : {"in", "out", "pending", "lag"})
+    course["properties"][name] = {{"type", "array"}, {"items", {{"type", "number"}}}};
+  Document schema{{"type", "object"}};
+  schema["required"] = {"seconds", "minutes"};
+  for (const char* const name : {"seconds", "minutes"}) schema["properties"][name] = course;
+  document["responses"]["200"] = response("samples, oldest first", "application/json", std::move(schema));
   return document;
 }
 
@@ -251,6 +277,8 @@ std::string api_document() {
   paths[std::string(message_path)] = {{"post", publish_operation()}, {"get", receive_operation()}};
   paths[std::string(stream_path)]["get"] = stream_operation();
   paths[std::string(browse_path)]["get"] = browse_operation();
+  paths[std::string(history_path)]["get"] = history_operation();
+  paths[std::string(events_path)]["get"] = events_operation();
   for (const char* const what : {"acknowledge", "retry", "release", "dead", "extend"})
     paths[std::string(lease_path) + what]["post"] = settle_operation(what);
   document["components"] = components();

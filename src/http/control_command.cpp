@@ -34,7 +34,7 @@ constexpr CommandRoute routes[] = {
 
     {"GET", "/api/v1/topics", "list_topics", for_admin},
     {"PUT", "/api/v1/topics/{topic}", "create_topic", for_admin, {}, true, 201},
-    {"GET", "/api/v1/topics/{topic}", "stats", for_user},
+    {"GET", "/api/v1/topics/{topic}", "stats", for_user, "#members_max"},
     {"PATCH", "/api/v1/topics/{topic}", "set_topic", for_user, {}, true},
     {"DELETE", "/api/v1/topics/{topic}", "delete_topic", for_admin},
     {"POST", "/api/v1/topics/{topic}/join", "join", for_user, {}, true},

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <system_error>
 
+#include <lightq/base/base64.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::broker {
@@ -50,6 +51,19 @@ std::string ParameterReader::name(std::string_view parameter) {
     fail(parameter,
          "must be 1 to 128 of the characters A-Z a-z 0-9 . _ - and must not begin with a dot or a dash");
   return std::string(*text);
+}
+
+std::optional<std::string> ParameterReader::bytes(const std::string& parameter, std::size_t bytes_max) {
+  const std::string base64 = parameter + "_base64";
+  const auto text = query_.find(parameter);
+  const auto encoded = query_.find(base64);
+  if (!text && !encoded) return std::nullopt;
+  if (text && encoded) fail(base64, "not beside " + parameter);
+  auto decoded = encoded ? from_base64(*encoded) : std::optional<std::string>(*text);
+  if (!decoded) fail(base64, "must be Base64");
+  if (decoded && decoded->size() > bytes_max)
+    fail(encoded ? base64 : parameter, "must have at most " + std::to_string(bytes_max) + " bytes");
+  return std::move(decoded).value_or(std::string());
 }
 
 std::optional<StartPosition> ParameterReader::place() {

@@ -35,6 +35,8 @@ class ParameterReader {
   std::size_t word(std::string_view name, const std::vector<std::string_view>& words);
   /// Returns a name, for example of a group; empty if it is not given.
   std::string name(std::string_view parameter);
+  /// Returns the bytes of `parameter`, or of `parameter`_base64; nothing if neither is given.
+  std::optional<std::string> bytes(const std::string& parameter, std::size_t bytes_max);
   /// Returns a position from `from` (an offset, `first` or `next`) or `time_us`; nothing if neither is given.
   std::optional<StartPosition> place();
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }

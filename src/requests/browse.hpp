@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <lightq/base/result.hpp>
@@ -26,6 +27,11 @@ struct BrowseWish {
   std::uint64_t messages_max = 1;
   std::uint64_t bytes_max = 1;       ///< more only by one message
   std::chrono::milliseconds wait{};  ///< for messages that the disk does not have ready
+  /// Only messages with exactly this key; nothing: all messages.
+  std::optional<std::string> key = {};
+  /// The read ends after so many messages, and after so many bytes of them, whether or not the key fits.
+  std::uint64_t scanned_max = UINT64_MAX;
+  std::uint64_t scanned_bytes_max = UINT64_MAX;
 };
 
 /// The messages of a read.
@@ -34,10 +40,11 @@ struct Browsed {
   std::uint64_t lost = 0;  ///< messages before `next` that cannot be read any more
   std::vector<ReceivedMessage> messages;
   std::shared_ptr<CopiedBytes::Holding> held;  ///< keep it as long as the messages, or texts made of them
+  std::optional<std::uint64_t> scanned = {};   ///< with a key: the messages that were read
 };
 
-/// Reads messages once, without a cursor: no group, no counter of deliveries and no other consumer sees it.
-/// MessageDesk owns it. Thread: the reactor's.
+/// Reads messages once, without a cursor, perhaps only those with a key: no group, no counter of deliveries
+/// and no other consumer sees it. MessageDesk owns it. Thread: the reactor's.
 class Browse final : private ReadWaiter {
  public:
   /// Called once. Errors: io_error, topic_not_found, unauthorized_access, timeout, busy.
@@ -73,7 +80,9 @@ class Browse final : private ReadWaiter {
   Done done_;
   std::optional<RecordReader> reader_;  // once the start is found
   Browsed browsed_;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_ = 0;    // of browsed_
+  std::uint64_t scanned_ = 0;  // messages that were read, with a key
+  std::uint64_t scanned_bytes_ = 0;
   bool is_waiting_ = false;  // for pending messages
 };
 

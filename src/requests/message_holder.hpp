@@ -39,6 +39,7 @@ class MessageHolder : public SessionConsumer {
   // Implements SessionConsumer.
   [[nodiscard]] CodecSet codecs() const override { return {}; }
   [[nodiscard]] bool hears_late() const override { return true; }
+  [[nodiscard]] Life life() const override { return {.joined = joined_}; }
   void late(const std::vector<OffsetRange>& ranges) override;
 
  protected:
@@ -67,7 +68,8 @@ class MessageHolder : public SessionConsumer {
   const TopicId topic_id_;
   const std::shared_ptr<CopiedBytes> copies_;
   mutable bool wants_room_ = false;  // was not writable because of copies_
-  std::vector<OffsetRange> late_;    // of the present call of settle
+  const std::chrono::steady_clock::time_point joined_ = std::chrono::steady_clock::now();
+  std::vector<OffsetRange> late_;  // of the present call of settle
 };
 
 }  // namespace lightq::broker

@@ -81,6 +81,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   void deliver(const DeliveredSlice& delivered) override;
   [[nodiscard]] std::uint32_t refused() const override { return refused_; }
   void flush() override;
+  [[nodiscard]] Life life() const override { return {joined_, session_.life().heard()}; }
   [[nodiscard]] bool hears_late() const override { return output_.client_hears_late(); }
   void late(const std::vector<OffsetRange>& ranges) override;
   void revoked(RevokeCause cause, std::uint32_t before, const std::vector<OffsetRange>& ranges) override;
@@ -103,6 +104,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   SessionOutput& output_;
   const SessionTickets& tickets_;
   Wanted& wanted_;
+  const EventLoop::Clock::time_point joined_ = EventLoop::Clock::now();
   bool admitted_ = false;
   bool has_leases_ = false;
   bool has_dead_letters_ = false;  // the client may reject messages as dead

@@ -15,7 +15,7 @@ SessionHeartbeats::~SessionHeartbeats() {
 
 void SessionHeartbeats::begin(std::uint32_t broker_ms, std::uint32_t client_ms) {
   broker_ms_ = broker_ms;
-  heard_truly_ = EventLoop::Clock::now();
+  life_.hear(EventLoop::Clock::now());
   client_ms_ = client_ms;
   arm_silence_timer();
   arm_heartbeat_timer();
@@ -27,7 +27,8 @@ void SessionHeartbeats::hear(std::size_t bytes) {
   unheard_bytes_ += bytes;
   if (!std::exchange(frame_taken_, false) && unheard_bytes_ < session::heard_bytes_least) return;
   unheard_bytes_ = 0;
-  heard_ = heard_truly_ = EventLoop::Clock::now();
+  heard_ = EventLoop::Clock::now();
+  life_.hear(heard_);
   if (!std::exchange(is_quiet_, false)) return;
   output_.set_quiet(false);
   consumers_.set_silent(false);
@@ -56,7 +57,7 @@ void SessionHeartbeats::check_silence(std::chrono::milliseconds allowed) {
     if (!is_busy()) return life_.ask_end(session::Code::idle, "received nothing for twice the heartbeat");
     become_quiet();
   } else if (transport_.is_paused() && !life_.is_leaving() &&
-             EventLoop::Clock::now() - heard_truly_ >= allowed && consumers_.have_leases()) {
+             EventLoop::Clock::now() - life_.heard() >= allowed && consumers_.have_leases()) {
     become_quiet();
   }
   arm_silence_timer();

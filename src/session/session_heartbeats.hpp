@@ -65,9 +65,8 @@ class SessionHeartbeats {
   const Consumers consumers_;
   std::uint32_t broker_ms_ = 0;
   std::uint32_t client_ms_ = 0;
-  EventLoop::Clock::time_point heard_;        // or a later time until which silence does not count
-  EventLoop::Clock::time_point heard_truly_;  // the last sign of life
-  bool frame_taken_ = false;                  // since the last check
+  EventLoop::Clock::time_point heard_;  // or a later time until which silence does not count
+  bool frame_taken_ = false;            // since the last check
   bool is_quiet_ = false;  // considered busy: the broker sends nothing more until the client sends something
   std::size_t unheard_bytes_ = 0;  // of an incomplete frame, received since heard_
   std::uint64_t sent_seen_ = 0;    // the output's total at the silence timer's last check

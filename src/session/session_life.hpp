@@ -43,6 +43,11 @@ class SessionLife {
   /// Returns the end that is asked for, if any. It stays until the session has ended.
   [[nodiscard]] const std::optional<End>& wanted_end() const { return wanted_end_; }
 
+  /// Notes a sign of life of the client.
+  void hear(EventLoop::Clock::time_point when) { heard_ = when; }
+  /// Returns the time of its last sign of life.
+  [[nodiscard]] EventLoop::Clock::time_point heard() const { return heard_; }
+
   /// Schedules a call soon that continues the work that is due.
   void work_soon() { loop_.call_soon(session_); }
   /// Sends delivered messages at the end of the turn, together with those of other topics.
@@ -54,6 +59,7 @@ class SessionLife {
   EventLoop& loop_;
   EventLoop::Source& session_;
   Stage stage_ = Stage::open;
+  EventLoop::Clock::time_point heard_;
   std::optional<End> wanted_end_;
 };
 

@@ -166,7 +166,7 @@ class FakeDataPlane final : public DataPlane {
     owners[topic.value] = holder;
     answer<void>(done, {});
   }
-  void topic_stats(TopicId topic, Done<protocol::TopicStats> done) override {
+  void topic_stats(TopicId topic, std::uint64_t /*members_max*/, Done<protocol::TopicStats> done) override {
     protocol::TopicStats stats;
     stats.topic = topics.at(topic.value);
     answer<protocol::TopicStats>(done, stats);

@@ -149,7 +149,7 @@ class Browser:
         self.type("input[name=user]", user)
         self.type("input[name=password]", password)
         self.press("Enter")
-        self.until("!document.getElementById('top').hidden && document.getElementById('live').className === 'ok'",
+        self.until("!document.getElementById('top').hidden && document.getElementById('live').classList.contains('ok')",
                    "logged in")
 
     @contextlib.contextmanager
@@ -170,6 +170,29 @@ class Browser:
             yield
         finally:
             self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+
+    @contextlib.contextmanager
+    def refusing(self, where):
+        """A context in which pages that are opened get no answer from URLs that contain `where`, until the page calls
+        `answerAgain()`."""
+        source = f"""{{
+            const real = window.fetch;
+            let isRefusing = true;
+            window.answerAgain = () => {{ isRefusing = false; }};
+            window.fetch = (url, options) => isRefusing && url.includes({json.dumps(where)}) ? Promise.reject(new TypeError('refused')) : real(url, options);
+        }}"""
+        added = self.call("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
+        try:
+            yield
+        finally:
+            self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+
+    def choose_file(self, selector, file):
+        """Gives a file to a field for files."""
+        self.until(f"document.querySelector({json.dumps(selector)}) !== null", selector)
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", files=[str(file)], nodeId=node)
 
     # --- What has happened in it ---
 

@@ -5,7 +5,7 @@ import pytest
 
 from batch_bytes import Message
 from cli_support import CommandLine
-from session_support import fill, group_of
+from session_support import consumer_of, fill, group_of
 from support import numbered, until
 
 
@@ -56,9 +56,16 @@ def test_groups_are_listed_and_moved(command, control, session):
     assert command("group", "list", "t").stdout == b"billing\t10\t0\t0\t0\t0\t0\t\n"
     listed, = command.json("group", "list", "t")["groups"]
     assert listed == group_of(control, "t", "billing")
-    assert command.json("group", "info", "t", "billing")["group"] == listed
+    assert command.json("group", "info", "t", "billing")["group"] == {**listed, "members": []}
     info = command("group", "info", "t", "billing").stdout.decode()
-    assert info.startswith("group billing of topic t\n") and "max attempts" in info
+    assert info.startswith("group billing of topic t\n") and "max attempts" in info and "credit" not in info
+    consumer = consumer_of(control, session, "t", "billing", credit=(7, 1000))
+    member, = command.json("group", "info", "t", "billing")["group"]["members"]
+    assert (member["number"], member["user_id"], member["in_flight"], member["credit_messages"]) == (1, "", 0, 7)
+    info = command("group", "info", "t", "billing").stdout.decode()
+    row = next(line.split() for line in info.splitlines() if line.split()[:1] == ["1"])
+    assert row[1] == "-" and {"0", "7"} <= set(row) and row[-1] == "ago", info
+    consumer.close()
     assert "has no group 'none'" in told(command("group", "info", "t", "none", code=1))
 
     expected = {"cmd": "seek_group", "status": "ok", "topic": "t", "group": "billing", "preview": True, "former_offset": 10,

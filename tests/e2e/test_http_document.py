@@ -76,7 +76,7 @@ def document(broker):
 
 def send(broker, http, method, target, headers, content):
     """Sends a request, over a connection of its own if the answer may not end."""
-    if "/stream" not in target:
+    if not target.partition("?")[0].endswith(("/stream", "/events")):
         return http.ask(method, target, content, **headers)
     return StreamStart(broker, http.login, target, headers)
 

@@ -1,19 +1,19 @@
 """Tests of the page in a headless Chromium: login, a topic's life, dead letters, a login that ends, hostile texts, and
 a thousand topics."""
-import contextlib
+import datetime
 import json
 import pathlib
 import re
+import time
 import unicodedata
 from urllib.parse import quote
 
-
 import pytest
 
-from browser_support import Browser
 from conftest import brokers
 from delayed_support import delayed, schedule
-from http_support import HTTP, HttpClient, address_of, basic
+from http_support import HTTP, HttpClient, basic
+from page_support import browser, confirm, create, group_of, http, page, send, show, stats, url  # noqa: F401 (some are fixtures)
 from support import ADMIN, ADMIN_PASSWORD, Secrets, until
 
 pytestmark = pytest.mark.one_broker
@@ -29,68 +29,6 @@ TOPICS = 1000
 def broker_of_the_file():
     with brokers() as make:
         yield make(*HTTP)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    made = Browser()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def http(broker):
-    client = HttpClient(broker, basic())
-    yield client
-    client.close()
-
-
-@pytest.fixture
-def url(broker):
-    scheme, host, port = address_of(broker)
-    return f"{scheme}://{host}:{port}/"
-
-
-@pytest.fixture
-def page(browser, url):
-    """The browser, with nobody logged in. At the end no script has failed, and only the broker was asked."""
-    browser.events.clear()
-    browser.view(1280, 800)
-    browser.call("Network.clearBrowserCache")
-    browser.open("about:blank")
-    yield browser
-    assert browser.complaints() == []
-    assert {request for request in browser.requests() if not request.startswith((url, "about:blank"))} == set()
-    browser.open("about:blank")
-
-
-def send(http, method, path, members=None, status=200, **headers):
-    body = members if members is None or isinstance(members, bytes) else json.dumps(members).encode()
-    response = http.ask(method, "/api/v1/" + path, body, **headers)
-    assert response.status == status, response.body
-    return response.json()
-
-
-def create(http, topic, kind="queue", **settings):
-    send(http, "PUT", f"topics/{topic}", {"broker_type": kind, **settings}, 201)
-
-
-def stats(http, topic):
-    return send(http, "GET", f"topics/{topic}")
-
-
-def group_of(http, topic, name):
-    return next(group for group in stats(http, topic)["groups"] if group["group"] == name)
-
-
-def show(page, where):
-    page.run(f"location.hash = {json.dumps(where)}")
-
-
-def confirm(page, name):
-    page.type("dialog input", name)
-    page.click("dialog button[type=submit]")
-    page.until("document.querySelector('dialog') === null", "the dialog is closed")
 
 
 def test_the_files_are_those_of_the_sources_under_a_strict_policy(broker, http):
@@ -183,6 +121,10 @@ def test_dead_letters_are_retried_and_purged(page, http, url):
     page.click(".topics a", "orders")
     page.click(".group a", "Dead letters")
     page.sees("no such account")
+    page.click(".plain button", "Show")
+    page.until("document.querySelector('.opened .payload')?.innerText === 'a'", "the message of the first row")
+    page.click(".plain button", "Hide")
+    page.until("document.querySelector('.opened') === null", "the row is closed")
     page.click("input[aria-label='offset 1']")
     page.click("button", "Retry 1 chosen")
     page.sees("1 messages are retried.")
@@ -203,12 +145,14 @@ def test_delayed_messages_and_schedules(page, http, control, session, url):
     page.log_in(url, ADMIN, ADMIN_PASSWORD)
     show(page, "#/topic/orders/delayed")
     page.sees("the third")
+    first = datetime.datetime.fromtimestamp(time.time() + 3600)
+    page.until(f"document.querySelector('.day').innerText.endsWith('{first:%A, %B} {first.day}, {first.year}')", "the day of the first message")
     page.click("button", "Deliver now")
     page.sees("The message is due now.")
     until(lambda: stats(http, "orders")["next_offset"] == 1, "the first message is in the log")
-    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr').length === 2", "two are left")
+    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr:not(.day)').length === 2", "two are left")
     page.click(".plain button", "Cancel")
-    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr').length === 1", "one is left")
+    page.until("document.querySelectorAll('.plain')[0].querySelectorAll('tbody tr:not(.day)').length === 1", "one is left")
     page.click("button", "Cancel all")
     page.sees("1 delayed messages of orders are removed for good.")
     confirm(page, "orders")
@@ -253,51 +197,47 @@ def test_the_password_is_only_in_memory(page, http, url):
     page.until("Boolean(document.querySelector('input[name=password]'))", "the login form")
 
 
-def test_users_and_their_rights(page, http, url):
-    page.log_in(url, ADMIN, ADMIN_PASSWORD)
-    page.click("#nav a", "Users")
-    page.click("button", "New user")
-    page.type("dialog input[name=user]", "ann")
-    page.type("dialog input[name=password]", ANN)
-    page.type("dialog input[name=pattern]", "orders.*")
-    page.click("dialog input[value=consume]")
-    page.click("dialog button[type=submit]")
-    page.sees("orders.*")
-    ann = {"user_id": "ann", "admin": False, "rights": [{"topic": "orders.*", "rights": ["consume"]}]}
-    assert send(http, "GET", "users")["users"] == [ann]
-    page.click("button", "Grant")
-    page.type("dialog input[name=pattern]", "logs:viewers")
-    page.click("dialog input[value=consume]")
-    page.click("dialog button[type=submit]")
-    page.sees("logs:viewers")
-    page.click("li button", "Revoke")
-    until(lambda: len(send(http, "GET", "users")["users"][0]["rights"]) == 1, "a right is revoked")
-    page.click("button", "Delete")
-    confirm(page, "ann")
-    page.sees("There are no users beside the administrator.")
-
-
-def test_markup_and_control_characters_are_shown_and_never_run(page, http, control, url):
+def test_markup_and_control_characters_are_shown_and_never_run(page, http, broker, control, url, tmp_path):
     name = f"{SCRIPT}\u0007\u202e"
     create(http, "hostile", "file")
     line = {"payload": f"{SCRIPT}\u0000\u001b[31m", "key": f"key {name}", "headers": [{"name": f"h{SCRIPT}", "value": name}]}
     send(http, "POST", "topics/hostile/messages", json.dumps(line).encode(), Content_Type="application/x-ndjson")
     send(http, "POST", "topics/hostile/messages", b"\xff\xfe\x00")
-    control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id=name, password=ANN)
+    control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id=name, password=ANN,
+               rights=[{"topic": "*", "rights": ["consume"]}])
+    hostile = HttpClient(broker, basic(name, ANN))
+    send(hostile, "GET", "topics/hostile/messages?group=watched&max=2&lease=60000")
     taken = send(http, "GET", "topics/hostile/messages?group=billing&max=2")
     send(http, "POST", f"topics/hostile/leases/{taken['lease']}/dead?reason={quote(name, safe='')}")
-    with browsing(page, http, url, taken["messages"]):
-        page.log_in(url, ADMIN, ADMIN_PASSWORD)
-        show(page, "#/topic/hostile/messages")
-        page.click("button", "Show")
-        page.sees(f"{SCRIPT}\\0\\x1B[31m")
-        page.sees(f"key key {SCRIPT}\\x07U+202E")
-        page.sees(f"h{SCRIPT}")
-        page.sees("3 bytes, not text")
-        page.sees("ff fe 00")
-    for where in "#/topic/hostile/dead", "#/users":
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/hostile/messages")
+    page.type("input[name=search-key]", f"{SCRIPT}")
+    page.click("button", "Show")
+    page.sees("No further message has this key.")
+    page.type("input[name=search-key]", "")
+    page.click("button", "Show")
+    page.sees(f"{SCRIPT}\\0\\x1B[31m")
+    page.sees(f"key key {SCRIPT}\\x07U+202E")
+    page.sees(f"h{SCRIPT}")
+    page.sees("3 bytes, not text")
+    page.sees("ff fe 00")
+    file = tmp_path / "hostile.json"
+    file.write_text(json.dumps({"format": 1, "topics": [{"topic": name, name: name}], "users": [{"user_id": name, "uid": name}]}))
+    show(page, "#/broker")
+    page.choose_file(".definitions input", file)
+    page.sees(f"{SCRIPT}\\x07U+202E: 'admin' and 'uid' cannot change")
+    page.click("dialog button[type=submit]")
+    page.sees("cannot be a part of a URL")
+    page.press("Escape")
+    for where in "#/topic/hostile/dead", "#/topic/hostile/settings", "#/topic/hostile", "#/users":
         show(page, where)
         page.sees(f"{SCRIPT}\\x07U+202E")
+        if where.endswith("dead"):
+            page.click(".plain button", "Show")
+            page.sees(f"key key {SCRIPT}\\x07U+202E")
+    # No topic and no group can have such a name.
+    assert http.get(f"/api/v1/topics/hostile/messages?group={quote(name, safe='')}").status == 400
+    assert http.ask("PUT", f"/api/v1/topics/{quote(name, safe='')}", b"{}").status == 400
     page.click("button", "Delete")
     page.sees("Everything that depends on the rights of <script>")
     page.press("Escape")
@@ -326,22 +266,6 @@ def test_every_invisible_character_has_a_sign(page, url):
     assert {0x115F, 0x3164, 0xFE0F, 0xE0100} <= set(marked) and not {ord(each) for each in "aÄ€漢😀"} & set(marked)
 
 
-@contextlib.contextmanager
-def browsing(page, http, url, messages):
-    """A context in which the page can browse the topic `hostile`. For a broker that does not offer it, a script in the
-    page answers with `messages`."""
-    if http.get("/api/v1/topics/hostile/browse").status != 404:
-        yield  # the page asks the broker itself
-        return
-    page.log_in(url, ADMIN, ADMIN_PASSWORD)
-    show(page, "#/topic/hostile/messages")
-    page.click("button", "Show")
-    page.sees("This broker does not offer browsing over HTTP.")
-    page.open("about:blank")
-    with page.answering("/browse?", f"() => ({json.dumps({'messages': messages})})"):
-        yield
-
-
 def test_a_user_whose_name_no_url_can_have_is_not_taken_for_something_else(page, control, url):
     control.ok("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id="..", password=ANN)
     page.log_in(url, ADMIN, ADMIN_PASSWORD)
@@ -363,7 +287,8 @@ def test_a_thousand_topics_by_keyboard_on_every_width(page, http, url):
     # The statistics of two topics are shown as those of a thousand: creating so many would take most of the test's time.
     many = f"""(answer) => ({{...answer, topics: Array.from({{length: {TOPICS}}}, (_, i) =>
         ({{...answer.topics[i === 7 ? 1 : 0], topic: 't' + String(i).padStart(4, '0')}}))}})"""
-    with page.answering("/stats/topics?topics_max=1024", many):
+    # Without events the page asks for statistics, which a script can change.
+    with page.refusing("/api/v1/events"), page.answering("/stats/topics?topics_max=1024", many):
         watch_many(page, url)
 
 
@@ -398,6 +323,62 @@ def watch_many(page, url):
             page.until("document.documentElement.scrollWidth <= 390", f"{where} is as wide as the screen")
         ground = page.run("getComputedStyle(document.documentElement).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == is_dark
+
+
+def test_the_page_says_that_it_is_not_live_and_becomes_live_again(page, http, url):
+    create(http, "orders")
+    with page.refusing("/api/v1/events"):
+        page.log_in(url, ADMIN, ADMIN_PASSWORD)
+        page.sees("asks each second, because the connection has broken")
+        send(http, "POST", "topics/orders/messages", b"a")
+        show(page, "#/topic/orders")
+        page.until("document.querySelector('.values').innerText.includes('0 to 1')", "the message, without events")
+        page.run("answerAgain()")
+        page.until("document.getElementById('live').className === 'ok'", "live")
+    send(http, "POST", "topics/orders/messages", b"b")
+    page.until("document.querySelector('.values').innerText.includes('0 to 2')", "the message, by an event")
+
+
+def test_a_page_that_was_just_opened_has_the_course_and_the_members(page, http, broker, url):
+    create(http, "orders")
+    send(http, "PUT", "users/ann", {"password": ANN, "rights": [{"topic": "*", "rights": ["consume"]}]}, 201)
+    send(http, "GET", "topics/orders/messages?group=billing")
+    for _ in range(5):
+        send(http, "POST", "topics/orders/messages", b"a")
+    ann = HttpClient(broker, basic("ann", ANN))
+    send(ann, "GET", "topics/orders/messages?group=billing&max=2&lease=60000")
+    until(lambda: sum(send(http, "GET", "topics/orders/history")["seconds"]["out"]) >= 2, "the broker has samples")
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/orders")
+    page.until("/[1-9]\\d*\\.\\d msg/.test(document.querySelector('.scale').innerText)", "a rate from before the page was opened")
+    page.run("(() => { const each = document.querySelector('.choices select'); each.value = 'waiting'; each.dispatchEvent(new Event('change')); })()")
+    page.until("document.querySelector('.scale').innerText === '5'", "pending messages")
+    page.sees("Consumers: 1")
+    row = "document.querySelector('.members tbody tr').innerText.split('\\t')"
+    assert page.run(f"{row}.filter((_, i) => i !== 2)") == ["1", "ann", "2", "0", "–"]
+
+
+def test_messages_are_found_by_key_and_time(page, http, url):
+    create(http, "orders")
+    for key in "ab":
+        lines = "".join(json.dumps({"payload": f"{key}{i}", "key": key}) + "\n" for i in range(12))
+        send(http, "POST", "topics/orders/messages", lines.encode(), Content_Type="application/x-ndjson")
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    show(page, "#/topic/orders/messages")
+    page.type("input[name=search-key]", "b")
+    page.press("Enter")
+    page.sees("10 messages, of 22 that were read")
+    assert page.run("document.querySelectorAll('.message').length") == 10
+    page.click("button", "Go on at offset 22")
+    page.sees("2 messages, of 2 that were read")
+    page.sees("b11")
+    page.run("document.querySelector('input[name=since]').value = '2100-01-01T00:00:00'")
+    page.click("button", "Show")
+    page.sees("No further message has this key.")
+    page.run("document.querySelector('input[name=since]').value = '2001-01-01T00:00:00'")
+    page.click("button", "Show")
+    page.sees("b0")
+    assert stats(http, "orders")["groups"] == []
 
 
 def test_nothing_is_asked_while_the_page_is_hidden(page, http, url):

@@ -117,7 +117,7 @@ TEST_F(EndpointSetTest, AUserWithHalfOfTheEndpointsCannotUseTheReserve) {
 TEST_F(EndpointSetTest, ALeavingPullerLearnsItsDeliveredCountAndReceivesThemAll) {
   const std::string uri = join(JoinType::pull);
   auto puller = connect(zmq::socket_type::pull, uri);
-  ASSERT_TRUE(run_until([&] { return topic_.pullers() == 1; }));
+  ASSERT_TRUE(run_until([&] { return topic_.groups().pullers() == 1; }));
   for (int i = 0; i < 10; ++i) put(std::to_string(i));
   const auto handed = set_->leave(uri, manager);
   ASSERT_TRUE(handed.ok());
@@ -141,21 +141,21 @@ TEST_F(EndpointSetTest, OnlyConnectionsWithoutTheRightAreClosed) {
   auto other = connect(zmq::socket_type::push, others);
   auto producer = connect(zmq::socket_type::push, of_ann(JoinType::push));
   auto puller = connect(zmq::socket_type::pull, of_ann(JoinType::pull));
-  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 2 && topic_.pullers() == 1; }));
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 2 && topic_.groups().pullers() == 1; }));
   set_->end_unpermitted();
   EXPECT_EQ(stats().publishers_count, 2U) << "nothing has changed";
 
   context_.access.put_user({7, 1, false, {{"t", {.consume = true}}}});
   set_->end_unpermitted();
   EXPECT_EQ(stats().publishers_count, 1U);
-  EXPECT_EQ(topic_.pullers(), 1U);
+  EXPECT_EQ(topic_.groups().pullers(), 1U);
   ASSERT_TRUE(run_until([&] { return stats().refused_connections == 1; })) << "its ticket is refused now";
   other.send(zmq::str_buffer("of the other"), zmq::send_flags::none);
   EXPECT_THAT(receive(puller, 1), ElementsAre("of the other"));
 
   context_.access.put_user({7, 2, false, {{"t", {.consume = true}}}});
   set_->end_unpermitted();
-  EXPECT_EQ(topic_.pullers(), 0U) << "its password is another one";
+  EXPECT_EQ(topic_.groups().pullers(), 0U) << "its password is another one";
   EXPECT_EQ(stats().publishers_count, 1U);
 }
 
@@ -167,7 +167,7 @@ TEST_F(EndpointSetTest, ALeavingEndpointClosesWithItsLastConnectionEvenIfThatWas
     uris.push_back(join(JoinType::pull, Transport::tcp, protocol::ConnectionType::zmq, {7, 1}));
     pullers.push_back(connect(zmq::socket_type::pull, uris.back()));
   }
-  ASSERT_TRUE(run_until([&] { return topic_.pullers() == 3; }));
+  ASSERT_TRUE(run_until([&] { return topic_.groups().pullers() == 3; }));
   for (const std::string& uri : uris) ASSERT_TRUE(set_->leave(uri, manager).ok());
   EXPECT_EQ(closed_.size(), 3U) << "no restart is to open them again";
   EXPECT_EQ(stats().subscribers_count, 3U) << "their consumers are still there";
@@ -175,7 +175,7 @@ TEST_F(EndpointSetTest, ALeavingEndpointClosesWithItsLastConnectionEvenIfThatWas
   set_->end_unpermitted();
   EXPECT_EQ(closed_.size(), 3U) << "told once each";
   EXPECT_EQ(stats().subscribers_count, 0U);
-  EXPECT_EQ(topic_.pullers(), 0U);
+  EXPECT_EQ(topic_.groups().pullers(), 0U);
 }
 
 TEST_F(EndpointSetTest, LeavingAnUnusedEndpointClosesItImmediately) {
@@ -446,12 +446,12 @@ TEST_F(OpenEndpointSetTest, RawConsumersCountAsAnonymousConnections) {
   {
     const UnauthenticatedPeer first(uri);
     const UnauthenticatedPeer second(uri);
-    ASSERT_TRUE(run_until([&] { return topic_.pullers() == 2; }));
+    ASSERT_TRUE(run_until([&] { return topic_.groups().pullers() == 2; }));
     UnauthenticatedPeer third(uri);
     ASSERT_TRUE(run_until([&] { return third.closed(); }));
     EXPECT_FALSE(quota.take(FairShare::anonymous));
   }
-  EXPECT_TRUE(run_until([&] { return topic_.pullers() == 0; }));
+  EXPECT_TRUE(run_until([&] { return topic_.groups().pullers() == 0; }));
   EXPECT_TRUE(quota.take(FairShare::anonymous));
   set_->close_all(false);  // before the quota ends
 }

@@ -27,7 +27,7 @@ class RawEndpointTest : public test::EndpointSetTest {
     return join(JoinType::pull, transport, ConnectionType::socket);
   }
   bool connected(std::size_t pullers) {
-    return run_until([&] { return topic_.pullers() == pullers; });
+    return run_until([&] { return topic_.groups().pullers() == pullers; });
   }
   std::vector<std::string> receive(RawConsumer& consumer, std::size_t count) {
     std::vector<std::string> payloads;

@@ -41,6 +41,24 @@ TEST(ParameterReader, ReadsPlaces) {
   }
 }
 
+TEST(ParameterReader, ReadsBytesAsTextOrBase64) {
+  constexpr std::array<std::string_view, 2> keys = {"key", "key_base64"};
+  const auto key_in = [&](const std::string& text, bool is_right) {
+    const Query query = Query::parse(text).value_or_throw();
+    ParameterReader reader(query, keys);
+    auto key = reader.bytes("key", 4);
+    EXPECT_EQ(reader.error().has_value(), !is_right) << text;
+    return key;
+  };
+  EXPECT_EQ(key_in("", true), std::nullopt);
+  EXPECT_EQ(key_in("key=", true), "");
+  EXPECT_EQ(key_in("key=abcd", true), "abcd");
+  EXPECT_EQ(key_in("key_base64=AP8%3D", true), std::string("\0\xff", 2));
+  for (const char* const wrong :
+       {"key=abcde", "key_base64=YWJjZGU%3D", "key_base64=%3F", "key=a&key_base64=YQ%3D%3D"})
+    key_in(wrong, false);
+}
+
 TEST(ParameterReader, KeepsTheFirstError) {
   const Query query = Query::parse("max=0&group=-&ack=x").value_or_throw();
   ParameterReader reader(query, known_parameters);

@@ -366,6 +366,21 @@ TEST(JsonReply, ShowsTheScheduleOfATopicThatHasOne) {
   EXPECT_EQ(std::get<TopicStats>(*read).delayed, stats.delayed);
 }
 
+TEST(JsonReply, ListsTheMembersOfGroupsIfTheyWereAskedFor) {
+  TopicStats stats = full_topic_stats();
+  EXPECT_THAT(to_json(stats), testing::Not(HasSubstr("\"members\"")));
+  stats.groups[0].members = {
+      {{.number = 1, .user_id = "ann", .since_ms = 2, .in_flight = 3, .credit_messages = 4, .heard_ms = 5},
+       {.number = 6, .user_id = {}}}};
+  EXPECT_THAT(to_json(stats),
+              HasSubstr(R"("members":[{"number":1,"user_id":"ann","since_ms":2,"in_flight":3,)"
+                        R"("credit_messages":4,"credit_bytes":0,"heard_ms":5},{"number":6,"user_id":"",)"
+                        R"("since_ms":0,"in_flight":0,"credit_messages":0,"credit_bytes":0}])"));
+  const auto read = parse_reply(topic_stats, to_json(stats));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(to_json(std::get<TopicStats>(*read)), to_json(stats));
+}
+
 TEST(JsonReply, RefusesAnythingButAReply) {
   for (const char* text : {"", "pong", "[]", "{}", R"({"status":5})", R"({"status":"maybe"})",
                            R"({"status":"ok"})", R"({"status":"ok","topic":"test","bind_uri":5})"}) {

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -27,7 +28,8 @@ std::set<std::string> names_of() {
       EXPECT_EQ(field.kind, StatKind::label) << field.name;
     } else if constexpr (std::same_as<Member, bool>) {
       EXPECT_EQ(field.kind, StatKind::gauge) << field.name;
-    } else if constexpr (std::same_as<Member, std::uint64_t>) {
+    } else if constexpr (std::same_as<Member, std::uint64_t> ||
+                         std::same_as<Member, std::optional<std::uint32_t>>) {
       EXPECT_TRUE(field.kind == StatKind::counter || field.kind == StatKind::gauge) << field.name;
     } else {
       EXPECT_EQ(field.kind, StatKind::parts) << field.name;
@@ -51,8 +53,13 @@ TEST(StatsFields, EveryMemberHasOneEntryOfAFittingKind) {
   // Each line names all members: with another one it does not compile, and the table needs an entry too.
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,
-                                  z, z1, z2, z3, z4, z5, z6, z7, z8] = GroupStats();
-    EXPECT_EQ(names_of<GroupStats>().size(), 34U);
+                                  z, z1, z2, z3, z4, z5, z6, z7, z8, z9] = GroupStats();
+    EXPECT_EQ(names_of<GroupStats>().size(), 35U);
+  }
+  {
+    // The user's number is the broker's own.
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = MemberStats();
+    EXPECT_EQ(names_of<MemberStats>().size(), 7U);
   }
   {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h] = SubscriberStats();

@@ -226,11 +226,11 @@ LIGHTQ_INLINE Result<ScheduleControl> ScheduleControl::of(const Client& client, 
   return ScheduleControl(client.state(), std::move(*name));
 }
 
-LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic) {
+LIGHTQ_INLINE Result<TopicStats> Client::stats(std::string_view topic, std::uint64_t members_max) {
   Result<TopicName> name = detail::topic_name_of(topic);
   if (!name) return name.error();
   const bool as_admin = state()->asks_as_admin();
-  return ask_for<TopicStats>(protocol::Stats{state()->asker(), std::move(*name), as_admin});
+  return ask_for<TopicStats>(protocol::Stats{state()->asker(), std::move(*name), as_admin, members_max});
 }
 
 LIGHTQ_INLINE Result<BrokerStats> Client::stats() {

@@ -110,6 +110,8 @@ struct Stats {
   Credentials user;
   std::optional<TopicName> topic;
   bool as_admin = false;
+  /// The reply has so many members of the topic's groups, at most limits::stats_members_max; 0: no lists.
+  std::uint64_t members_max = 0;
 };
 /// Asks for a page of the statistics of all topics on which the user has any right.
 struct StatsAll {

@@ -166,6 +166,18 @@ struct DeadCount {
   friend bool operator==(const DeadCount&, const DeadCount&) = default;
 };
 
+/// A consumer of a group, over a session or over HTTP.
+struct MemberStats {
+  std::uint64_t number = 0;                    ///< how many consumers had joined the group before it
+  std::string user_id;                         ///< empty: the topic's own user, or a client of an open topic
+  std::uint64_t since_ms = 0;                  ///< milliseconds since 1970 when it joined
+  std::uint64_t in_flight = 0;                 ///< messages delivered to it and not acknowledged
+  std::uint64_t credit_messages = 0;           ///< messages that it accepts beside those
+  std::uint64_t credit_bytes = 0;              ///< their bytes
+  std::optional<std::uint32_t> heard_ms = {};  ///< time since its last sign of life; nothing: it gives none
+  std::uint64_t user = 0;                      ///< the user's number in the broker; not on the wire
+};
+
 /// Statistics of one consumer group.
 struct GroupStats {
   std::string group;                   ///< empty for a consumer without a name
@@ -203,6 +215,7 @@ struct GroupStats {
   std::string blocked_by;       ///< why consumers wait although messages are ready: empty, or `disk: WHY`
   std::string dead_waiting_by;  ///< why dead_waiting messages do not move; empty: they do
   GroupSettings settings;
+  std::optional<std::vector<MemberStats>> members = {};  ///< with Stats::members_max
 };
 
 constexpr std::string_view to_word(DeadState state) {

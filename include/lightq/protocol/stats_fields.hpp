@@ -45,6 +45,18 @@ struct StatField {
 // Each table calls visit(StatField, member) in the order in which JSON lists the fields.
 
 template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, MemberStats>
+void visit_fields(S& stats, Visit&& visit) {
+  visit(StatField::gauge("number"), stats.number);
+  visit(StatField::label("user_id"), stats.user_id);
+  visit(StatField::gauge("since_ms"), stats.since_ms);
+  visit(StatField::gauge("in_flight"), stats.in_flight);
+  visit(StatField::gauge("credit_messages"), stats.credit_messages);
+  visit(StatField::gauge("credit_bytes"), stats.credit_bytes);
+  visit(StatField::gauge("heard_ms"), stats.heard_ms);
+}
+
+template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, GroupStats>
 void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::label("group"), stats.group);
@@ -81,6 +93,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit(StatField::label("blocked_by"), stats.blocked_by);
   visit(StatField::label("dead_waiting_by"), stats.dead_waiting_by);
   visit(StatField::parts("settings"), stats.settings);
+  visit(StatField::parts("members"), stats.members);
 }
 
 template <typename S, typename Visit>

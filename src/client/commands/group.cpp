@@ -85,12 +85,30 @@ std::string counters_text(const GroupStats& group) {
   return table.text();
 }
 
+/// Returns the consumers of a group, a line each.
+std::string members_text(const GroupStats& group) {
+  if (!group.members || group.members->empty()) return {};
+  TextTable table(
+      {{"consumer", true}, {"user"}, {"since"}, {"in flight", true}, {"credit", true}, {"heard", true}});
+  for (const protocol::MemberStats& member : *group.members) {
+    table.add({std::to_string(member.number), member.user_id.empty() ? "-" : member.user_id,
+               format_time({static_cast<std::int64_t>(member.since_ms) * 1000}),
+               std::to_string(member.in_flight), std::to_string(member.credit_messages),
+               member.heard_ms ? format_seconds(*member.heard_ms / 1e3) + " ago" : "-"});
+  }
+  std::string text = table.text();
+  const std::uint64_t plain =
+      group.consumers - std::min<std::uint64_t>(group.consumers, group.members->size());
+  if (plain > 0) text += "and " + std::to_string(plain) + " that are not listed\n";
+  return text + "\n";
+}
+
 /// Asks for the groups of the topic, and prints them with `print(stats)`. Returns the exit code.
 template <typename Print>
-int with_groups(const Common& common, const GroupView& view, Print&& print) {
+int with_groups(const Common& common, const GroupView& view, std::uint64_t members_max, Print&& print) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  const Result<TopicStats> stats = client->stats(view.topic);
+  const Result<TopicStats> stats = client->stats(view.topic, members_max);
   if (!stats) return fail(stats.error(), view.topic);
   return print(*stats);
 }
@@ -126,7 +144,7 @@ int print_move(const Common& common, const GroupReset& reset, const GroupMove& m
 }  // namespace
 
 int run_group_list(const Common& common, const GroupView& view) {
-  return with_groups(common, view, [&](const TopicStats& stats) {
+  return with_groups(common, view, 0, [&](const TopicStats& stats) {
     Output out;
     if (common.json) {
       JsonArray groups;
@@ -151,7 +169,7 @@ int run_group_list(const Common& common, const GroupView& view) {
 }
 
 int run_group_info(const Common& common, const GroupView& view) {
-  return with_groups(common, view, [&](const TopicStats& stats) {
+  return with_groups(common, view, limits::stats_members_max, [&](const TopicStats& stats) {
     const auto found = std::ranges::find(stats.groups, view.group, &GroupStats::group);
     if (found == stats.groups.end())
       return fail(
@@ -169,7 +187,7 @@ int run_group_info(const Common& common, const GroupView& view) {
     }
     const std::string state = state_of(*found);
     out.write("group " + found->group + " of topic " + view.topic + (state.empty() ? "" : ": " + state) +
-              "\n\n" + counters_text(*found) + "\n" + rules_text(found->settings));
+              "\n\n" + counters_text(*found) + "\n" + members_text(*found) + rules_text(found->settings));
     return ended(out);
   });
 }

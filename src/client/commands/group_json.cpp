@@ -2,8 +2,10 @@
 #include "client/commands/group_json.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <lightq/protocol/stats_fields.hpp>
 
@@ -21,6 +23,23 @@ void add_group_settings(JsonObject& to, const protocol::GroupSettings& settings)
       .add("dead_letter_expired", settings.dead_letter_expired);
 }
 
+namespace {
+std::string members_json(const std::vector<protocol::MemberStats>& consumers) {
+  JsonArray list;
+  for (const protocol::MemberStats& member : consumers) {
+    JsonObject entry;
+    protocol::visit_fields(member, [&](protocol::StatField field, const auto& value) {
+      if constexpr (!std::is_same_v<decltype(value), const std::optional<std::uint32_t>&>)
+        entry.add(field.name, value);
+      else if (value)
+        entry.add(field.name, *value);
+    });
+    list.add(entry.text());
+  }
+  return list.text();
+}
+}  // namespace
+
 std::string group_json(const protocol::GroupStats& group) {
   JsonObject to;
   protocol::visit_fields(group, [&](protocol::StatField field, const auto& value) {
@@ -28,6 +47,9 @@ std::string group_json(const protocol::GroupStats& group) {
       JsonObject settings;
       add_group_settings(settings, value);
       to.add_raw(field.name, settings.text());
+    } else if constexpr (std::is_same_v<decltype(value),
+                                        const std::optional<std::vector<protocol::MemberStats>>&>) {
+      if (value) to.add_raw(field.name, members_json(*value));
     } else {
       to.add(field.name, value);
     }

@@ -118,11 +118,13 @@ void CommandHandler::execute(protocol::Stats request, const Answer& answer) {
           operations_.stats().broker(exchange.reply<protocol::BrokerStats>(std::identity()));
         }));
   }
-  permissions_.permit_topic(*request.topic, {}, std::move(request.user), request.as_admin, answer,
-                            exchange.permitted([=, this, topic = *request.topic](const Asker&) {
-                              operations_.stats().topic(
-                                  topic, exchange.reply<protocol::TopicStats>(std::identity()));
-                            }));
+  permissions_.permit_topic(
+      *request.topic, {}, std::move(request.user), request.as_admin, answer,
+      exchange.permitted(
+          [=, this, topic = *request.topic, members_max = request.members_max](const Asker& asker) {
+            operations_.stats().topic(asker, topic, members_max,
+                                      exchange.reply<protocol::TopicStats>(std::identity()));
+          }));
 }
 
 void CommandHandler::execute(protocol::StatsAll request, const Answer& answer) {

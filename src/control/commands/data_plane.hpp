@@ -154,7 +154,9 @@ class DataPlane {
   /// Sets the holder whose tickets permit everything with the topic: its own user. Tickets of own users of
   /// other topics do not. 0: the topic has no own user.
   virtual void set_owner(TopicId topic, std::uint64_t holder, Done<void> done) = 0;
-  virtual void topic_stats(TopicId topic, Done<protocol::TopicStats> done) = 0;
+  /// Returns the statistics of a topic, with at most `members_max` members of its groups. The members have
+  /// the numbers of their users, and no names.
+  virtual void topic_stats(TopicId topic, std::uint64_t members_max, Done<protocol::TopicStats> done) = 0;
   /// Returns the statistics of many topics. Costs one message to each thread that has some of them, however
   /// many they are. Errors: shutting_down, also if the broker stops before all of them are read.
   virtual void stats_of(TopicsAsked asked, Done<TopicsStats> done) = 0;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 #include <lightq/protocol/topic_pattern.hpp>
 #include <lightq/version.hpp>
@@ -12,10 +13,26 @@
 
 namespace lightq::broker {
 
-void StatsOperations::topic(const TopicName& name, const Done<protocol::TopicStats>& done) {
+void StatsOperations::topic(const Asker& asker, const TopicName& name, std::uint64_t members_max,
+                            const Done<protocol::TopicStats>& done) {
   const auto id = parts_.ready.find(name);
   if (!id) return done(id.error());
-  parts_.data_plane.topic_stats(id.value(), done);
+  const auto answer = [this, asker, topic = name.text(), done](Result<protocol::TopicStats> stats) {
+    if (stats && parts_.rights.manages(asker, topic)) name_members(*stats);
+    done(std::move(stats));
+  };
+  parts_.data_plane.topic_stats(id.value(), members_max, answer);
+}
+
+/// Sets the names of the members' users. A user that was deleted meanwhile has none.
+void StatsOperations::name_members(protocol::TopicStats& stats) const {
+  for (protocol::GroupStats& group : stats.groups) {
+    if (!group.members) continue;
+    for (protocol::MemberStats& member : *group.members) {
+      const UserRecord* const user = parts_.catalogue.state().user_of_id(member.user);
+      if (user != nullptr) member.user_id = user->name();
+    }
+  }
 }
 
 namespace {

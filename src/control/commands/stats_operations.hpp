@@ -65,20 +65,28 @@ class StatsOperations {
   explicit StatsOperations(Parts parts)
       : parts_(std::move(parts)), since_ms_(parts_.settings.now().us / 1000) {}
 
-  /// Errors: those of ReadyTopics::find and the data plane.
-  void topic(const TopicName& name, const Done<protocol::TopicStats>& done);
+  /// `members_max`: the most members of groups in the answer. Only an asker that may manage the topic gets
+  /// the names of their users. Errors: those of ReadyTopics::find and the data plane.
+  void topic(const Asker& asker, const TopicName& name, std::uint64_t members_max,
+             const Done<protocol::TopicStats>& done);
   /// Returns the statistics of the topics on which the asker has any right; an administrator has them on all.
   /// Leaves out topics that are starting or could not start. Asks each thread of the data plane once. Errors:
   /// those of the data plane.
   void topics(const Asker& asker, const TopicsWanted& wanted, const Done<StatsPage>& done);
   /// Returns the data plane's sums and the control layer's own counts. Errors: those of the data plane.
   void broker(const Done<protocol::BrokerStats>& done);
+  /// Returns true if the asker is the administrator, or still a user with the same password.
+  [[nodiscard]] bool knows(const Asker& asker) const {
+    return asker.is_administrator() || parts_.rights.user_of(asker) != nullptr;
+  }
   /// Returns true if the asker may see the statistics of the broker.
   [[nodiscard]] bool describes_broker_to(const Asker& asker) const { return parts_.rights.is_admin(asker); }
   /// Adds the control layer's own counts to what the data plane has counted.
   void add_own(protocol::BrokerStats& stats) const;
 
  private:
+  void name_members(protocol::TopicStats& stats) const;
+
   const Parts parts_;
   const std::int64_t since_ms_;
 };

@@ -110,7 +110,7 @@ bool GroupCursors::restore_cursor(const log::NamedCursor& stored, Offset log_end
 
 std::vector<GroupCursors::Known> GroupCursors::present() const {
   std::vector<Known> present;
-  for (ConsumerGroup* const group : groups_.named())
+  for (ConsumerGroup* const group : groups_.list(ConsumerGroups::Listed::named))
     present.push_back({cursor_name_of(*group), group->is_paused(), group->messages().version()});
   return present;
 }
@@ -123,7 +123,7 @@ void GroupCursors::begin() {
   known_ = present();
   snapshot_ = {};
   left_.clear();
-  for (ConsumerGroup* const group : groups_.named()) {
+  for (ConsumerGroup* const group : groups_.list(ConsumerGroups::Listed::named)) {
     group->messages().drop_snapshot();
     left_.push_back(group->name());
   }

@@ -316,6 +316,10 @@ std::string text_of(const Browsed& browsed) {
   append_number("next", static_cast<std::int64_t>(browsed.next.value), text);
   text += ',';
   append_number("lost", static_cast<std::int64_t>(browsed.lost), text);
+  if (browsed.scanned) {
+    text += ',';
+    append_number("scanned", static_cast<std::int64_t>(*browsed.scanned), text);
+  }
   append_list(browsed.messages, text);
   return text += "}\n";
 }

@@ -73,21 +73,82 @@ export async function ask(method, where, content = null, type = null) {
   } catch (error) {
     throw new ApiError(0, 'no_answer', 'the broker does not answer');
   }
+  return documentOf(answer, text, sent);
+}
+
+// Returns the content of an answer. Throws ApiError. `sent`: the login of the request.
+function documentOf(answer, text, sent) {
   if (sent !== authorization) throw new ApiError(401, 'unauthorized_access', 'the login has ended');
   let document = {};
   try {
     document = JSON.parse(text);
   } catch (error) {
-    if (answer.ok && !where.startsWith('/metrics')) throw new ApiError(answer.status, 'invalid_json', 'the answer is no JSON');
+    if (answer.ok) throw new ApiError(answer.status, 'invalid_json', 'the answer is no JSON');
   }
-  if (answer.status === 401 && sent !== '' && !isChanging) {
-    forgetLogin();
-    whenExpired();
-  }
+  if (answer.status === 401) expire(sent);
   if (!answer.ok) {
     throw new ApiError(answer.status, document.code || '', document.detail || `the broker answered with status ${answer.status}`);
   }
-  return where.startsWith('/metrics') ? text : document;
+  return document;
+}
+
+function expire(sent) {
+  if (sent === '' || sent !== authorization || isChanging) return;
+  forgetLogin();
+  whenExpired();
+}
+
+// Yields the events of a stream: {name, data}. Ends with the stream, or throws ApiError.
+export async function* events(where, signal) {
+  const sent = authorization;
+  const broken = () => new ApiError(0, 'no_answer', 'the connection has broken');
+  let answer;
+  try {
+    answer = await fetch(where, {credentials: 'omit', cache: 'no-store', redirect: 'error', signal, headers: {Authorization: sent}});
+    if (!answer.ok) documentOf(answer, await answer.text(), sent);
+  } catch (error) {
+    throw error instanceof ApiError ? error : broken();
+  }
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (true) {
+    let part;
+    try {
+      part = await reader.read();
+    } catch (error) {
+      throw broken();
+    }
+    if (part.done) return;
+    text += part.value;
+    const pieces = text.split('\n\n');
+    text = pieces.pop();
+    for (const piece of pieces) {
+      const event = eventOf(piece);
+      if (event === null) continue;
+      if (event.name === 'end' && event.data.status === 401) expire(sent);
+      yield event;
+    }
+  }
+}
+
+// Returns one event; null for a comment.
+function eventOf(text) {
+  const event = {name: 'message', data: null};
+  for (const line of text.split('\n')) {
+    if (line.startsWith('event: ')) event.name = line.slice(7);
+    else if (line.startsWith('data: ')) event.data = JSON.parse(line.slice(6));
+  }
+  return event.data === null ? null : event;
+}
+
+// Returns the checks of the broker's progress: {ready, checks}. It answers without a login, also with status 503.
+export async function readiness() {
+  try {
+    const answer = await fetch('/readyz', {credentials: 'omit', cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(WAIT_MS)});
+    return await answer.json();
+  } catch (error) {
+    throw new ApiError(0, 'no_answer', 'the broker does not answer');
+  }
 }
 
 export const get = (where) => ask('GET', where);

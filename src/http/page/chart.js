@@ -1,6 +1,6 @@
 // Curves of messages in and out.
 import {element, svg} from './dom.js';
-import {rate} from './text.js';
+import {count, rate} from './text.js';
 
 // Returns the commands of a path through the values; a gap where a value is missing.
 function line(values, width, height, most) {
@@ -30,8 +30,8 @@ export class Sparkline {
     this.node = svg('svg', {class: 'sparkline', viewBox: '0 0 96 24', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, this.in, this.out);
   }
   show(history) {
-    const incoming = history.fine.newest(60, 0);
-    const outgoing = history.fine.newest(60, 1);
+    const incoming = history.fine.newest(60, 'in');
+    const outgoing = history.fine.newest(60, 'out');
     const top = most(incoming, outgoing);
     this.in.setAttribute('d', line(incoming, 96, 22, top));
     this.out.setAttribute('d', line(outgoing, 96, 22, top));
@@ -43,6 +43,12 @@ function roundTop(value) {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return [1, 2, 5, 10].map((step) => step * unit).find((step) => step >= value) || 10 * unit;
 }
+
+// What a chart can show: two curves of a topic's samples, and how their numbers are written.
+export const CURVES = {
+  rates: {title: 'Messages a second', sides: ['in', 'out'], names: ['in', 'out'], text: rate, unit: ' msg/s'},
+  waiting: {title: 'Messages that wait', sides: ['pending', 'lag'], names: ['pending', 'lag'], text: count, unit: ''},
+};
 
 // The chart of a topic, with its scale.
 export class Chart {
@@ -56,14 +62,15 @@ export class Chart {
     this.node = element('figure', {class: 'chart'}, this.top, this.picture,
       element('div', {class: 'axis'}, this.begin, element('span', {}, 'now')));
   }
-  // `values`: two lists, oldest first; `span`: the time that they cover, as a text.
-  show(incoming, outgoing, span) {
-    const top = roundTop(most(incoming, outgoing));
-    this.in.setAttribute('d', line(incoming, 600, 120, top));
-    this.out.setAttribute('d', line(outgoing, 600, 120, top));
-    this.top.textContent = `${rate(top)} msg/s`;
+  // `curves`: one of CURVES; `span`: the time that the lists cover, as a text.
+  show(curves, first, second, span) {
+    const top = roundTop(most(first, second));
+    this.in.setAttribute('d', line(first, 600, 120, top));
+    this.out.setAttribute('d', line(second, 600, 120, top));
+    this.top.textContent = curves.text(top) + curves.unit;
     this.begin.textContent = span;
-    const now = (list) => rate(list[list.length - 1]);
-    this.picture.setAttribute('aria-label', `Messages a second: ${now(incoming)} in, ${now(outgoing)} out; the chart's top is ${rate(top)}`);
+    const now = (list) => curves.text(list[list.length - 1]);
+    this.picture.setAttribute('aria-label', `${curves.title}: ${now(first)} ${curves.names[0]}, ${now(second)} ${curves.names[1]}; ` +
+      `the chart's top is ${curves.text(top)}`);
   }
 }

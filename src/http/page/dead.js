@@ -2,6 +2,7 @@
 import {ask, get, path} from './api.js';
 import {confirmTyped} from './dialog.js';
 import {attempt, button, element, field, note, shown, table} from './dom.js';
+import {messageCard} from './messages.js';
 import {count, moment} from './text.js';
 
 const PAGE = 100;
@@ -63,11 +64,30 @@ export class DeadTab {
         {name: 'Attempts', isNumber: true, cell: (row) => row.attempts},
         {name: 'Died', cell: (row) => moment(row.last_failure_ms)},
         {name: 'Reason', cell: (row) => shown(row.reason || '–')},
+        {name: 'Message', cell: (row) => button('Show', (event) => this.show(row.offset, event.target))},
       ];
       if (letters) columns.push({name: 'From', cell: (row) => [shown(row.source_topic || ''), ' / ', shown(row.source_group || ''), ` @ ${row.source_offset}`]});
       this.found.replaceChildren(table(columns, reply.messages, 'There are no dead messages.', 'Dead messages'));
       if ('continue_after' in reply) this.found.append(button('Next page', () => this.list(reply.continue_after)));
     });
+  }
+
+  // Shows the message of a row below it, or hides it.
+  async show(offset, pressed) {
+    const row = pressed.closest('tr');
+    const isOpen = pressed.getAttribute('aria-expanded') === 'true';
+    if (isOpen) row.nextElementSibling.remove();
+    pressed.setAttribute('aria-expanded', String(!isOpen));
+    pressed.textContent = isOpen ? 'Show' : 'Hide';
+    if (isOpen) return;
+    const cell = element('td', {colspan: row.childElementCount});
+    row.after(element('tr', {class: 'opened'}, cell));
+    const isRead = await attempt(async () => {
+      const {messages} = await get(`${path('topics', this.topic, 'browse')}?from=${offset}&max=1`);
+      const isStored = messages.length > 0 && messages[0].offset === offset;
+      cell.append(isStored ? messageCard(messages[0]) : element('p', {class: 'empty'}, 'The log of the topic does not have this message any more.'));
+    });
+    if (!isRead && cell.isConnected) this.show(offset, pressed);
   }
 
   showChosen() {

@@ -3,7 +3,7 @@ import {ask, get, path, post} from './api.js';
 import {confirmTyped} from './dialog.js';
 import {attempt, button, element, note, shown, table} from './dom.js';
 import {textOf} from './messages.js';
-import {bytes, count, duration, moment} from './text.js';
+import {bytes, count, day, duration, moment} from './text.js';
 
 const PAGE = 100;
 const PREVIEW_BYTES = 160;  // of a payload
@@ -59,7 +59,7 @@ export class DelayedTab {
         {name: 'Bytes', isNumber: true, cell: (row) => count(row.bytes)},
         {name: 'Actions', cell: (row) => [button('Deliver now', () => act('hurry', row, 'The message is due now.')),
           button('Cancel', () => act('cancel', row, 'The message was cancelled.'), 'danger')]},
-      ], reply.messages, 'No delayed messages wait.', 'Delayed messages'));
+      ], reply.messages, 'No delayed messages wait.', 'Delayed messages', (row) => day(row.due_us / 1000)));
       if ('continue_after_due_us' in reply) {
         this.found.append(button('Next page', () => this.list(`&after_due_us=${reply.continue_after_due_us}&after_number=${reply.continue_after_number}`)));
       }

@@ -50,15 +50,18 @@ export function button(label, onclick, kind = '') {
   return element('button', {type: 'button', class: kind, onclick}, label);
 }
 
-// Returns a table. `columns`: [{name, isNumber, cell(row)}]; a cell is a node, a text or a list of them.
-export function table(columns, rows, empty, caption = null) {
+// Returns a table. `columns`: [{name, isNumber, cell(row)}]; a cell is a node, a text or a list of them. `headingOf`: the
+// heading of a row: rows that follow each other and have the same one stand below it.
+export function table(columns, rows, empty, caption = null, headingOf = null) {
   if (rows.length === 0) return element('p', {class: 'empty'}, empty);
+  const heading = (text) => element('tr', {class: 'day'}, element('th', {scope: 'rowgroup', colspan: columns.length}, text));
+  const isNew = (i) => headingOf && (i === 0 || headingOf(rows[i]) !== headingOf(rows[i - 1]));
   return element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption || 'table'},
     element('table', {class: 'plain'},
       element('thead', {}, element('tr', {}, columns.map((column) =>
         element('th', {scope: 'col', class: column.isNumber ? 'number' : ''}, column.name)))),
-      element('tbody', {}, rows.map((row) => element('tr', {}, columns.map((column) =>
-        element('td', {class: column.isNumber ? 'number' : ''}, column.cell(row))))))));
+      element('tbody', {}, rows.map((row, i) => [isNew(i) ? heading(headingOf(row)) : null, element('tr', {}, columns.map((column) =>
+        element('td', {class: column.isNumber ? 'number' : ''}, column.cell(row))))]))));
 }
 
 // Shows a sentence for some seconds, and reads it out.

@@ -1,16 +1,18 @@
-// The page: login, views by the part of the URL behind the #, and a refresh each second while it is visible.
-import {ask, forgetLogin, get, isLoggedIn, onExpired, path, setLogin} from './api.js';
-import {BrokerView, processOf} from './broker.js';
+// The page: login, views by the part of the URL behind the #, and live statistics while it is visible.
+import {forgetLogin, get, isLoggedIn, onExpired, path, setLogin} from './api.js';
+import {BrokerView} from './broker.js';
 import {closeAll} from './dialog.js';
 import {element, field, setText} from './dom.js';
+import {Live} from './live.js';
 import {Samples} from './samples.js';
 import {plain} from './text.js';
 import {TopicView} from './topic.js';
 import {TopicsView} from './topics.js';
 import {UsersView} from './users.js';
 
-const REFRESH_MS = 1000;
-const METRICS_EVERY = 5;       // refreshes between two looks at the process
+const REFRESH_MS = 1000;       // between two requests while there are no events
+const RETRY_MS = 1000;         // before the stream is opened again; twice as long after each failure
+const RETRY_MS_MAX = 15000;
 const PAGE_TOPICS = 1024;
 const TOPICS_MAX = 10000;      // further topics are left out, and the page says so
 const SHARE_MAX = 0.25;        // of the time that refreshes may take
@@ -20,17 +22,19 @@ const live = document.getElementById('live');
 let view = null;
 let state = null;
 let timer = 0;
+let stream = null;   // ends the stream of events; null while there is none
+let isLive = false;  // events arrive
 let generation = 0;  // of the login: answers to requests of an earlier one are dropped
 
 function fresh() {
-  return {topics: [], at: 0, isLoaded: false, isPartial: false, samples: new Samples(), broker: null, process: null,
-    cpuShare: NaN, isAdmin: true, refreshes: 0, user: ''};
+  return {topics: [], at: 0, isLoaded: false, isPartial: false, samples: new Samples(), live: new Live(), broker: null,
+    process: null, connections: null, cpuShare: NaN, isAdmin: true, user: ''};
 }
 
 // --- Login ---
 
 function showLogin(sentence = '') {
-  clearTimeout(timer);
+  stopWatching();
   ++generation;
   closeAll();
   forgetLogin();
@@ -76,7 +80,7 @@ async function logIn(user, password) {
   setText(document.getElementById('user'), plain(user));
   document.getElementById('top').hidden = false;
   route();
-  refresh();
+  watch();
   return null;
 }
 
@@ -100,7 +104,7 @@ function route() {
   }
   closeAll();
   if (view) view.close();
-  if (parts[0] === 'topic' && parts[1]) view = new TopicView(parts[1], parts[2] || 'overview', () => refreshNow());
+  if (parts[0] === 'topic' && parts[1]) view = new TopicView(parts[1], parts[2] || 'overview', () => lookAt(parts[1]));
   else if (parts[0] === 'users') view = new UsersView(state.user);
   else if (parts[0] === 'broker') view = new BrokerView();
   else view = new TopicsView();
@@ -116,7 +120,64 @@ function route() {
   if (document.activeElement === document.body) content.focus({preventScroll: true});
 }
 
-// --- Refreshes ---
+// --- Live statistics ---
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+function showStatus(text, kind) {
+  setText(live, text);
+  live.className = kind;
+  live.title = text;
+}
+
+// Takes the state of all topics, and shows it.
+function take(read) {
+  const {process} = state;
+  Object.assign(state, read, {at: performance.now(), isLoaded: true});
+  if (state.process && state.process !== process) {
+    state.process.at = state.at;
+    if (process) state.cpuShare = (state.process.cpu_seconds - process.cpu_seconds) / ((state.at - process.at) / 1000);
+  }
+  state.samples.add(state.topics, state.at);
+  view.update(state);
+}
+
+// Follows the broker's events. While there are none, asks instead, and tries again to open the stream.
+async function watch() {
+  stopWatching();
+  if (!isLoggedIn() || document.hidden) return;
+  const mine = stream = new AbortController();
+  for (let wait = RETRY_MS; ; wait = Math.min(2 * wait, RETRY_MS_MAX)) {
+    let why = 'the connection has broken';
+    try {
+      for await (const read of state.live.rounds(mine.signal)) {
+        if (stream !== mine) return;
+        clearTimeout(timer);
+        if (!isLive) state.samples.interrupt();
+        isLive = true;
+        wait = RETRY_MS;
+        take(read);
+        showStatus('live', 'ok');
+      }
+    } catch (error) {
+      if (stream !== mine || error.status === 401) return;
+      why = error.message;
+    }
+    if (stream !== mine) return;
+    isLive = false;
+    showStatus(`not live: ${plain(why)}`, 'bad');
+    poll(why);
+    await pause(wait);
+    if (stream !== mine) return;
+  }
+}
+
+function stopWatching() {
+  clearTimeout(timer);
+  isLive = false;
+  if (stream) stream.abort();
+  stream = null;
+}
 
 async function allTopics() {
   const topics = [];
@@ -130,58 +191,64 @@ async function allTopics() {
   }
 }
 
-async function readBroker(mine) {
-  if (!state.isAdmin) return;
+// Returns the broker's statistics; null for a user who may not see them.
+async function brokerStats() {
+  if (!state.isAdmin) return null;
   const target = state;
   try {
-    target.broker = await get(path('stats'));
-    if (target.refreshes % METRICS_EVERY !== 0 || mine !== generation) return;
-    const process = processOf(await ask('GET', '/metrics?detail=off'));
-    const at = performance.now();
-    if (target.process) target.cpuShare = (process.cpuSeconds - target.process.cpuSeconds) / ((at - target.process.at) / 1000);
-    target.process = {...process, at};
+    return await get(path('stats'));
   } catch (error) {
     if (error.status !== 403) throw error;
     target.isAdmin = false;
+    return null;
   }
 }
 
-// Reads the statistics once and shows them. The next refresh follows a second later, or later if this one was slow.
-async function refresh() {
+// Asks for the statistics once and shows them, because of `why` there are no events. The next request follows a second
+// later, or later if this one was slow.
+async function poll(why) {
   clearTimeout(timer);
-  if (!isLoggedIn() || document.hidden) return;
   const mine = generation;
+  const isOver = () => mine !== generation || isLive || document.hidden;
+  if (isOver()) return;
   const began = performance.now();
   try {
     const read = await allTopics();
-    if (mine !== generation) return;
-    await readBroker(mine);
-    if (mine !== generation) return;
-    Object.assign(state, read, {at: performance.now(), isLoaded: true});
-    state.refreshes += 1;
-    state.samples.add(state.topics, state.at);
-    view.update(state);
-    setText(live, 'live');
-    live.className = 'ok';
+    if (isOver()) return;
+    const broker = await brokerStats();
+    if (isOver()) return;
+    take({...read, broker});
+    showStatus(`asks each second, because ${plain(why)}`, 'ok slow');
   } catch (error) {
-    if (mine !== generation || error.status === 401) return;
-    setText(live, plain(error.message));
-    live.className = 'bad';
+    if (isOver() || error.status === 401) return;
+    showStatus(plain(error.message), 'bad');
   }
   const took = performance.now() - began;
-  if (mine !== generation) return;
+  if (isOver()) return;
   clearTimeout(timer);
-  timer = setTimeout(refresh, Math.max(REFRESH_MS - took, took * (1 / SHARE_MAX - 1), 100));
+  timer = setTimeout(() => poll(why), Math.max(REFRESH_MS - took, took * (1 / SHARE_MAX - 1), 100));
 }
 
-function refreshNow() {
-  clearTimeout(timer);
-  timer = setTimeout(refresh, 0);
+// Looks at one topic at once, after it was changed.
+async function lookAt(topic) {
+  const mine = generation;
+  let stats = null;
+  try {
+    stats = await get(path('topics', topic));
+  } catch (error) {
+    if (error.status !== 404) return;
+  }
+  if (mine !== generation) return;
+  if (stats) state.live.put(stats);
+  else state.live.drop(topic);
+  const others = state.topics.filter((each) => each.topic !== topic);
+  state.topics = stats ? [...others, stats].sort((one, other) => one.topic < other.topic ? -1 : 1) : others;
+  view.update(state);
 }
 
 document.addEventListener('visibilitychange', () => {
-  if (document.hidden) clearTimeout(timer);
-  else if (state) refreshNow();
+  if (document.hidden) stopWatching();
+  else if (state) watch();
 });
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target.closest && event.target.closest('input, textarea, select, dialog');

@@ -1,7 +1,7 @@
-// Messages of a topic: publish one, and browse by offset, which changes nothing.
+// Messages of a topic: publish one, and browse by offset, time and key, which changes nothing.
 import {ask, get, path} from './api.js';
 import {attempt, button, element, field, note, shown} from './dom.js';
-import {bytes, moment} from './text.js';
+import {count, moment} from './text.js';
 
 const SHOWN_BYTES = 16384;  // of a payload
 const SHORT_BYTES = 256;    // of a key, a header, or a payload in a row of a table
@@ -68,6 +68,8 @@ export class MessagesTab {
     this.topic = topic;
     this.refreshNow = refreshNow;
     this.from = element('input', {type: 'number', min: 0, step: 1, value: 0, name: 'from', required: true});
+    this.since = element('input', {type: 'datetime-local', step: 1, name: 'since'});
+    this.key = element('input', {name: 'search-key', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off'});
     this.max = element('select', {name: 'max', 'aria-label': 'Number of messages'}, [10, 50, 100].map((each) => element('option', {value: each}, each)));
     this.found = element('div', {class: 'found', 'aria-live': 'polite'});
     this.range = element('p', {class: 'help'});
@@ -76,8 +78,10 @@ export class MessagesTab {
       element('section', {}, element('h2', {}, 'Browse'), element('form', {class: 'inline', onsubmit: (event) => {
         event.preventDefault();
         this.browse();
-      }}, field('From offset', this.from), field('Messages', this.max), element('button', {type: 'submit', class: 'main'}, 'Show'),
+      }}, field('From offset', this.from), field('or stored since', this.since), field('With the key', this.key), field('Messages', this.max), element('button', {type: 'submit', class: 'main'}, 'Show'),
       button('Newest', () => {
+        this.since.value = '';
+        this.key.value = '';
         this.from.value = Math.max(this.first || 0, (this.next || 0) - Number(this.max.value));
         this.browse();
       })), this.range, this.found));
@@ -112,33 +116,32 @@ export class MessagesTab {
     field('Deliver after', delay, 'milliseconds; empty: at once'), element('button', {type: 'submit', class: 'main'}, 'Publish'));
   }
 
-  async browse() {
+  // Shows messages from the chosen place on. `next`: goes on from this offset.
+  async browse(next = null) {
     await attempt(async () => {
-      let answer;
-      try {
-        answer = await get(`${path('topics', this.topic, 'browse')}?from=${Number(this.from.value)}&max=${this.max.value}`);
-      } catch (error) {
-        if (error.status !== 404 || error.code !== 'invalid_cmd') throw error;
-        this.found.replaceChildren(element('p', {class: 'empty'}, 'This broker does not offer browsing over HTTP. ',
-          element('code', {}, 'lightq consume --from'), ' reads messages by offset.'));
-        return;
-      }
-      const messages = answer.messages;
-      this.found.replaceChildren(...messages.map(messageCard));
-      if (messages.length === 0) {
-        this.found.append(element('p', {class: 'empty'}, 'There are no messages from this offset on.'));
-        return;
-      }
-      const next = answer.next || messages[messages.length - 1].offset + 1;
-      const lost = answer.lost > 0 ? `; ${answer.lost} are not stored any more` : '';
-      this.found.prepend(element('p', {class: 'help'}, `${messages.length} messages, ${bytes(JSON.stringify(messages).length)} as JSON${lost}`));
-      if (next < this.next) {
-        this.found.append(button('Next messages', () => {
-          this.from.value = next;
-          this.browse();
-        }));
-      }
+      const query = new URLSearchParams({max: this.max.value});
+      if (next !== null) query.set('from', next);
+      else if (this.since.value !== '') query.set('time_us', Math.max(0, new Date(this.since.value).getTime() * 1000));
+      else query.set('from', Number(this.from.value));
+      const key = this.key.value;
+      if (key !== '') query.set('key', key);
+      const answer = await get(`${path('topics', this.topic, 'browse')}?${query}`);
+      this.showFound(answer, key);
     });
+  }
+
+  showFound({messages, next, lost, scanned}, key) {
+    this.found.replaceChildren(...messages.map(messageCard));
+    const facts = [`${messages.length} messages`];
+    if (scanned !== undefined) facts.push(`of ${count(scanned)} that were read`);
+    if (lost > 0) facts.push(`${count(lost)} are not stored any more`);
+    const isMore = next < this.next;
+    if (messages.length === 0 && !isMore) {
+      this.found.append(element('p', {class: 'empty'}, key === '' ? 'There are no messages from here on.' : 'No further message has this key.'));
+      return;
+    }
+    this.found.prepend(element('p', {class: 'help'}, facts.join(', ')));
+    if (isMore) this.found.append(button(key === '' ? 'Next messages' : `Go on at offset ${next}`, () => this.browse(next)));
   }
 }
 

@@ -1,39 +1,47 @@
-// Samples of the statistics, taken while the page is open. The broker keeps no history.
+// Samples of the statistics. The broker keeps those of the last hour for topics that move; the page goes on with its own.
 
-export const FINE_MAX = 120;     // samples of one refresh each
-export const COARSE_MAX = 240;   // samples of COARSE_MS each: an hour
-const COARSE_MS = 15000;
+export const FINE_MAX = 300;    // samples of a second each
+export const COARSE_MAX = 60;   // samples of a minute each
+const COARSE_MS = 60000;
+export const SIDES = ['in', 'out', 'pending', 'lag'];  // messages a second, and numbers of messages
 
-// A ring of pairs: messages in and out a second. Missing samples are NaN.
+// A ring of samples, which have four numbers each. Missing samples are NaN.
 class Ring {
   constructor(size) {
-    this.values = new Float32Array(2 * size).fill(NaN);
+    this.values = new Float32Array(SIDES.length * size).fill(NaN);
     this.size = size;
     this.next = 0;
   }
-  add(incoming, outgoing) {
-    this.values[2 * this.next] = incoming;
-    this.values[2 * this.next + 1] = outgoing;
+  add(sample) {
+    this.values.set(sample, SIDES.length * this.next);
     this.next = (this.next + 1) % this.size;
   }
-  // Returns the newest `wanted` samples of one side (0: in, 1: out), oldest first.
+  // Takes samples of the broker: an object of lists, oldest first.
+  seed(lists) {
+    this.values.fill(NaN);
+    this.next = 0;
+    const many = Math.min(lists.in.length, this.size);
+    const first = lists.in.length - many;
+    for (let i = 0; i < many; ++i) this.add(SIDES.map((side) => lists[side][first + i]));
+  }
+  // Returns the newest `wanted` samples of one side, oldest first.
   newest(wanted, side) {
+    const at = SIDES.indexOf(side);
     const found = [];
-    for (let i = this.size - wanted; i < this.size; ++i) found.push(this.values[2 * ((this.next + i) % this.size) + side]);
+    for (let i = this.size - wanted; i < this.size; ++i) found.push(this.values[SIDES.length * ((this.next + i) % this.size) + at]);
     return found;
   }
 }
 
-// The rates of one topic.
+// The course of one topic.
 class History {
   constructor() {
     this.fine = new Ring(FINE_MAX);
-    this.coarse = null;  // made with the first sample of 15 seconds
+    this.coarse = null;  // made with the first sample of a minute
     this.last = null;
     this.inRate = NaN;
     this.outRate = NaN;
-    this.sums = [0, 0, 0];
-    this.coarseBegan = 0;
+    this.minute = null;
     this.acknowledged = new Map();  // of each group: the number, and since when it has not changed
   }
   add(stats, at) {
@@ -44,14 +52,30 @@ class History {
     const seconds = (at - last.at) / 1000;
     this.inRate = Math.max(0, (stats.messages_received - last.in) / seconds);
     this.outRate = Math.max(0, (stats.messages_out - last.out) / seconds);
-    this.fine.add(this.inRate, this.outRate);
-    this.sums = [this.sums[0] + this.inRate * seconds, this.sums[1] + this.outRate * seconds, this.sums[2] + seconds];
-    if (!this.coarseBegan) this.coarseBegan = last.at;
-    if (at - this.coarseBegan < COARSE_MS) return;
+    const pending = stats.groups.reduce((total, group) => total + group.pending, 0);
+    const lag = Math.max(0, ...stats.groups.map((group) => group.lag));
+    this.fine.add([this.inRate, this.outRate, pending, lag]);
+    this.addToMinute(last.at, at, [this.inRate, this.outRate, pending, lag], seconds);
+  }
+  addToMinute(began, at, [incoming, outgoing, pending, lag], seconds) {
+    if (!this.minute) this.minute = {began, in: 0, out: 0, pending: 0, lag: 0, seconds: 0};
+    const minute = this.minute;
+    minute.in += incoming * seconds;
+    minute.out += outgoing * seconds;
+    minute.pending = Math.max(minute.pending, pending);
+    minute.lag = Math.max(minute.lag, lag);
+    minute.seconds += seconds;
+    if (at - minute.began < COARSE_MS) return;
     if (!this.coarse) this.coarse = new Ring(COARSE_MAX);
-    this.coarse.add(this.sums[0] / this.sums[2], this.sums[1] / this.sums[2]);
-    this.sums = [0, 0, 0];
-    this.coarseBegan = at;
+    this.coarse.add([minute.in / minute.seconds, minute.out / minute.seconds, minute.pending, minute.lag]);
+    this.minute = null;
+  }
+  // Takes the broker's samples in place of all so far.
+  seed({seconds, minutes}) {
+    this.fine.seed(seconds);
+    this.coarse = new Ring(COARSE_MAX);
+    this.coarse.seed(minutes);
+    this.minute = null;
   }
   watchGroups(groups, at) {
     const seen = new Map();
@@ -72,8 +96,8 @@ class History {
 
 export class Samples {
   constructor() {
-    this.since = Date.now();
     this.histories = new Map();
+    this.interruptions = 0;  // times in which samples may be missing
   }
   // Takes the statistics of all topics; forgets topics that are gone.
   add(topics, at) {
@@ -86,6 +110,10 @@ export class Samples {
     for (const name of this.histories.keys()) {
       if (!names.has(name)) this.histories.delete(name);
     }
+  }
+  // Called when statistics come again after a time without.
+  interrupt() {
+    this.interruptions += 1;
   }
   of(topic) {
     return this.histories.get(topic) || new History();

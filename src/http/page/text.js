@@ -83,6 +83,14 @@ export function age(ms) {
   return ms < 86400000 ? Math.floor(ms / 3600000) + ' h' : Math.floor(ms / 86400000) + ' d';
 }
 
+const days = new Intl.DateTimeFormat('en', {weekday: 'long', year: 'numeric', month: 'long', day: 'numeric'});
+
+// Returns the day of a moment, in the browser's time zone.
+export function day(ms) {
+  const text = days.format(ms);
+  return text === days.format(Date.now()) ? `Today, ${text}` : text;
+}
+
 // Returns a moment, of milliseconds since 1970, in the browser's time zone.
 export function moment(ms) {
   const date = new Date(ms);

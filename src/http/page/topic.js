@@ -1,14 +1,19 @@
 // One topic: figures, chart, groups, and the tabs for its messages, dead letters, delayed messages and settings.
-import {ask, path, post} from './api.js';
-import {Chart} from './chart.js';
+import {ask, get, path, post} from './api.js';
+import {CURVES, Chart} from './chart.js';
 import {DeadTab} from './dead.js';
 import {DelayedTab} from './delayed.js';
 import {confirmTyped} from './dialog.js';
 import {attempt, button, element, field, note, setShown, setText, shown} from './dom.js';
+import {Members} from './members.js';
 import {MessagesTab} from './messages.js';
 import {reasonsOf, reasonsOfGroup} from './reasons.js';
+import {Rights} from './rights.js';
 import {COARSE_MAX, FINE_MAX} from './samples.js';
 import {bytes, count, duration, moment, plain, rate} from './text.js';
+
+const MEMBERS_MAX = 200;         // consumers of all groups of the topic that the view lists
+const MEMBERS_EVERY_MS = 2000;
 
 const TABS = [['overview', 'Overview'], ['messages', 'Messages'], ['dead', 'Dead letters'], ['delayed', 'Delayed'], ['settings', 'Settings']];
 
@@ -33,6 +38,7 @@ class GroupCard {
     });
     this.values = GROUP_COLUMNS.map(() => element('dd'));
     this.why = element('ul', {class: 'why'});
+    this.members = new Members();
     this.pause = button('Pause', () => run(this.isPaused ? 'resume' : 'pause'));
     const actions = group.group === '' ? [] : [this.pause, button('Purge…', () => confirmTyped(`Purge the group`,
       ['The group ', element('code', {}, shown(this.name)), ' of ', element('code', {}, shown(topic)),
@@ -47,8 +53,11 @@ class GroupCard {
       element('h3', {}, group.group === '' ? 'a consumer without a group' : shown(group.group), ' ',
         group.mode === 'own' ? element('small', {}, 'cursor of one consumer') : null),
       this.why, element('dl', {class: 'values small'}, GROUP_COLUMNS.map(([name], i) =>
-        element('div', {}, element('dt', {}, name), this.values[i]))),
+        element('div', {}, element('dt', {}, name), this.values[i]))), this.members.node,
       element('div', {class: 'buttons left'}, actions));
+  }
+  showMembers(group) {
+    this.members.show(group.members || [], group.consumers);
   }
   show(group, stillMs) {
     this.isPaused = group.paused;
@@ -72,16 +81,19 @@ class OverviewTab {
     this.why = element('ul', {class: 'why big', 'aria-label': 'Why is nothing moving?'});
     this.values = element('dl', {class: 'values'});
     this.chart = new Chart();
-    this.span = element('select', {'aria-label': 'Time of the chart'},
-      element('option', {value: 'fine'}, 'last two minutes'), element('option', {value: 'coarse'}, 'last hour'));
-    this.since = element('p', {class: 'help'});
+    this.span = element('select', {'aria-label': 'Time of the chart', onchange: () => this.draw()},
+      element('option', {value: 'fine'}, 'last five minutes'), element('option', {value: 'coarse'}, 'last hour'));
+    this.curves = element('select', {'aria-label': 'Curves of the chart', onchange: () => this.draw()},
+      Object.entries(CURVES).map(([id, {title}]) => element('option', {value: id}, title)));
+    this.names = [element('span'), element('span')];
+    this.membersAt = -Infinity;
     this.groups = element('div', {class: 'groups'});
     this.empty = element('p', {class: 'empty'}, 'No consumer group has joined this topic.');
     this.cards = new Map();
     this.node = element('div', {}, this.why, this.values,
-      element('section', {class: 'card'}, element('div', {class: 'row-head'}, element('h2', {}, 'Messages a second'),
-        element('span', {class: 'legend'}, element('i', {class: 'in'}), 'in', element('i', {class: 'out'}), 'out'), this.span),
-      this.chart.node, this.since),
+      element('section', {class: 'card'}, element('div', {class: 'row-head'}, element('h2', {}, 'Course'),
+        element('span', {class: 'legend'}, element('i', {class: 'in'}), this.names[0], element('i', {class: 'out'}), this.names[1]),
+        element('span', {class: 'choices'}, this.curves, this.span)), this.chart.node),
       element('section', {}, element('h2', {}, 'Groups'), this.empty, this.groups));
   }
   update(stats, state) {
@@ -99,12 +111,44 @@ class OverviewTab {
       this.values.append(...facts.map(([name]) => element('div', {}, element('dt', {}, name), element('dd'))));
     }
     facts.forEach(([, value], i) => setText(this.values.children[i].lastElementChild, value));
-    const isFine = this.span.value === 'fine';
-    const [ring, size] = isFine ? [history.fine, FINE_MAX] : [history.coarse, COARSE_MAX];
-    const values = (side) => ring ? ring.newest(size, side) : Array(size).fill(NaN);
-    this.chart.show(values(0), values(1), isFine ? `${FINE_MAX} samples ago` : 'an hour ago');
-    setText(this.since, `This page has taken samples since ${moment(state.samples.since)}, while it was visible. The broker keeps no history.`);
+    this.history = history;
+    this.draw();
     this.showGroups(stats, history, state.at);
+    if (this.seeded !== state.samples.interruptions) this.readHistory(state.samples);
+    if (state.at - this.membersAt >= MEMBERS_EVERY_MS && stats.groups.some((group) => group.consumers > 0)) this.readMembers(state.at);
+  }
+  draw() {
+    if (!this.history) return;
+    const curves = CURVES[this.curves.value];
+    const isFine = this.span.value === 'fine';
+    const [ring, size] = isFine ? [this.history.fine, FINE_MAX] : [this.history.coarse, COARSE_MAX];
+    const values = (side) => ring ? ring.newest(size, side) : Array(size).fill(NaN);
+    curves.names.forEach((name, i) => setText(this.names[i], name));
+    this.chart.show(curves, values(curves.sides[0]), values(curves.sides[1]), isFine ? 'five minutes ago' : 'an hour ago');
+  }
+  // Reads the broker's samples of the last hour. The page goes on with its own.
+  async readHistory(samples) {
+    this.seeded = samples.interruptions;
+    try {
+      const found = await get(path('topics', this.topic, 'history'));
+      samples.of(this.topic).seed(found);
+      this.draw();
+    } catch (error) {
+      this.seeded = undefined;  // the next refresh tries again
+    }
+  }
+  async readMembers(at) {
+    this.membersAt = at;
+    let stats;
+    try {
+      stats = await get(`${path('topics', this.topic)}?members_max=${MEMBERS_MAX}`);
+    } catch (error) {
+      return;  // the next refresh tries again
+    }
+    for (const group of stats.groups) {
+      const card = this.cards.get(group.group);
+      if (card) card.showMembers(group);
+    }
   }
   showGroups(stats, history, at) {
     const names = new Set(stats.groups.map((group) => group.group));
@@ -131,6 +175,8 @@ class SettingsTab {
     this.refreshNow = refreshNow;
     this.values = element('div');
     this.groups = element('div');
+    this.rights = new Rights(topic);
+    this.rights.list();
     this.ttl = element('input', {type: 'number', min: 0, max: 315619200000, step: 1, name: 'ttl', required: true});
     const save = element('form', {class: 'inline', onsubmit: (event) => {
       event.preventDefault();
@@ -142,6 +188,7 @@ class SettingsTab {
     }}, field('Time to live of all messages, in milliseconds (0: none)', this.ttl), element('button', {type: 'submit'}, 'Change'));
     this.node = element('div', {}, element('section', {class: 'card'}, element('h2', {}, 'Topic'), this.values, save),
       element('section', {class: 'card'}, element('h2', {}, 'Groups'), this.groups),
+      element('section', {class: 'card'}, element('h2', {}, 'Rights'), this.rights.node),
       element('section', {class: 'card'}, element('h2', {}, 'Delete'),
         element('p', {class: 'help'}, 'Deletes the topic with all of its messages and groups.'),
         button('Delete topic…', () => confirmTyped('Delete the topic',

@@ -235,12 +235,12 @@ export class TopicsView {
     this.tile('stored', 'Stored', bytes(sum('bytes')));
     const process = state.process;
     if (!state.broker || !process) return;
-    const isTight = process.openFiles > 0.8 * process.maxFiles;
-    this.tile('connections', 'Connections', count(process.connections));
-    this.tile('memory', 'Memory', bytes(process.memory));
-    this.tile('files', 'Descriptors', `${short(process.openFiles)} / ${short(process.maxFiles)}`, isTight ? 'alarm' : '');
+    const isTight = process.open_descriptors > 0.8 * process.descriptors_max;
+    this.tile('connections', 'Connections', count(Object.values(state.connections || {}).reduce((total, each) => total + each, 0)));
+    this.tile('memory', 'Memory', bytes(process.resident_bytes));
+    this.tile('files', 'Descriptors', `${short(process.open_descriptors)} / ${short(process.descriptors_max)}`, isTight ? 'alarm' : '');
     const refusals = Object.values(state.broker.limits_reached).reduce((total, each) => total + each, 0);
-    this.tile('limits', 'Refused by limits', count(refusals), refusals > 0 ? 'warn' : '');
+    this.tile('limits', 'Refusals', count(refusals), refusals > 0 ? 'warn' : '');
   }
 
   create() {

@@ -21,13 +21,19 @@ namespace {
 constexpr std::string_view ndjson_type = "application/x-ndjson";
 
 Result<BrowseWish> browse_wish_of(const Query& query) {
-  ParameterReader parameters(query, std::array<std::string_view, 3>{"from", "time_us", "max"});
+  ParameterReader parameters(query,
+                             std::array<std::string_view, 5>{"from", "time_us", "max", "key", "key_base64"});
   BrowseWish wish;
   wish.start = parameters.place().value_or(StartPosition{});
   wish.messages_max =
       parameters.number("max", 1, limits::http_messages_max, limits::http_browse_messages_default);
   wish.bytes_max = limits::http_messages_bytes_max;
   wish.wait = std::chrono::milliseconds(limits::http_wait_ms_default);
+  wish.key = parameters.bytes("key", limits::key_bytes_max);
+  if (wish.key) {
+    wish.scanned_max = limits::http_scanned_messages_max;
+    wish.scanned_bytes_max = limits::http_scanned_bytes_max;
+  }
   if (parameters.error()) return *parameters.error();
   return wish;
 }
@@ -41,6 +47,7 @@ HttpResponse lines_of(const Browsed& browsed) {
   }
   response.headers.emplace_back("Lightq-Next", std::to_string(browsed.next.value));
   response.headers.emplace_back("Lightq-Lost", std::to_string(browsed.lost));
+  if (browsed.scanned) response.headers.emplace_back("Lightq-Scanned", std::to_string(*browsed.scanned));
   return response;
 }
 

@@ -39,18 +39,26 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
                 .control_connections = parts.control_connections,
                 .http_connections = [this] { return server_->connections(); },
                 .limits_reached = limits_reached}),
+      events_({.loop = *server_,
+               .gate = gate_,
+               .control_connections = parts.control_connections,
+               .http_connections = [this] { return server_->connections(); },
+               .limits_reached = limits_reached}),
       commands_({.loop = *server_, .gate = gate_, .request_bytes_max = parts.request_bytes_max}),
       desks_({.gate = gate_, .on_topic = parts.on_topic, .reactors = parts.reactors.size()}),
       messages_({.loop = *server_, .desks = desks_}),
       streams_({.loop = *server_, .desks = desks_, .limits_reached = limits_reached}),
-      browse_({.loop = *server_, .desks = desks_}) {
+      browse_({.loop = *server_, .desks = desks_}),
+      history_({.loop = *server_, .gate = gate_, .on_topic = parts.on_topic}) {
   health_.add_to(server_->router());
   metrics_.add_to(server_->router());
+  events_.add_to(server_->router());
   PageResource::add_to(server_->router());
   commands_.add_to(server_->router());
   messages_.add_to(server_->router());
   streams_.add_to(server_->router());
   browse_.add_to(server_->router());
+  history_.add_to(server_->router());
 }
 
 }  // namespace lightq::broker

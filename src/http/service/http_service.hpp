@@ -20,7 +20,9 @@
 #include "http/messages/message_desks.hpp"
 #include "http/resources/browse_resource.hpp"
 #include "http/resources/control_resource.hpp"
+#include "http/resources/events_resource.hpp"
 #include "http/resources/health_resource.hpp"
+#include "http/resources/history_resource.hpp"
 #include "http/resources/messages_resource.hpp"
 #include "http/resources/metrics_resource.hpp"
 #include "http/resources/stream_resource.hpp"
@@ -72,11 +74,13 @@ class HttpService {
   ProgressProbe probe_;
   HealthResource health_;
   MetricsResource metrics_;
+  EventsResource events_;
   ControlResource commands_;
   MessageDesks desks_;
   MessagesResource messages_;
   StreamResource streams_;
   BrowseResource browse_;
+  HistoryResource history_;
 };
 
 }  // namespace lightq::broker

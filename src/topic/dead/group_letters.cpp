@@ -119,7 +119,7 @@ class GroupLetters final : public LetterSource {
 
 std::vector<std::string> groups_with_letters(TopicRuntime& topic) {
   std::vector<std::string> names;
-  for (ConsumerGroup* const group : topic.letters().groups().named()) {
+  for (ConsumerGroup* const group : topic.letters().groups().list(ConsumerGroups::Listed::named)) {
     if (group->dead().waiting() > 0) names.push_back(group->name());
   }
   return names;

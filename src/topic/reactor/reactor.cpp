@@ -41,11 +41,19 @@ Reactor::Reactor(const ReactorSettings& settings, MakeEndpoints make_endpoints, 
                 .find_topic = [this](TopicId id) { return find(id); },
                 .waiting_groups = groups_with_letters,
                 .source_of = letters_of_group}),
-      stats_walk_(loop_, [this](TopicId id) -> std::optional<protocol::TopicStats> {
-        TopicRuntime* const topic = find(id);
-        if (topic == nullptr) return std::nullopt;
-        return topic->stats();
-      }) {
+      stats_walk_(loop_,
+                  [this](TopicId id) -> std::optional<protocol::TopicStats> {
+                    TopicRuntime* const topic = find(id);
+                    if (topic == nullptr) return std::nullopt;
+                    return topic->stats();
+                  }),
+      history_(
+          &loop_,
+          [this](TopicId id) -> std::optional<TopicFlow> {
+            const TopicRuntime* const topic = find(id);
+            return topic == nullptr ? std::nullopt : std::optional(topic->flow());
+          },
+          settings.history_topics_max) {
   context_.scratch.resize(256 * limits::KiB);
   context_.access.set_admin_generation(settings.endpoints.admin_generation);
   context_.make_room = [this](const EndpointShares::Place& lost) {
@@ -105,6 +113,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   topics_.erase(found);
   letters_.forget(id);
   recurring_.forget(id);
+  history_.forget(id);
   topic->begin_stop(ClientError::topic_deleted);
   topic->endpoints().close_all(true);
   topic->pass_store_to([this, done = std::move(done)](std::unique_ptr<TopicStore> store) mutable {
@@ -187,6 +196,7 @@ void Reactor::stats_of(TopicsAsked asked, std::function<void(Result<TopicsStats>
 
 void Reactor::tick_wanted(TopicRuntime& topic) {
   ticking_.push_back(&topic);
+  history_.moved(topic.definition().id, EventLoop::Clock::now());
   arm_tick();
 }
 
@@ -199,7 +209,9 @@ void Reactor::tick_all() {
   tick_armed_ = false;
   // The list is taken first, because a tick may ask for the next one immediately.
   const auto topics = std::exchange(ticking_, {});
+  const auto now = EventLoop::Clock::now();
   for (TopicRuntime* const topic : topics) {
+    history_.moved(topic->definition().id, now);
     if (topic->tick()) ticking_.push_back(topic);
   }
   if (!ticking_.empty()) arm_tick();
@@ -207,6 +219,7 @@ void Reactor::tick_all() {
 
 void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
   stats_walk_.stop();
+  history_.stop();
   letters_.stop();
   recurring_.stop();
   for (auto& [id, topic] : topics_) topic->begin_stop(ClientError::shutting_down);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,9 +11,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 
 #include "topic/dead/letter_office.hpp"
+#include "topic/history/history_book.hpp"
 #include "topic/reactor/stats_of_topics.hpp"
 #include "topic/reactor/stats_walk.hpp"
 #include "topic/reactor/topic_opener.hpp"
@@ -26,6 +29,7 @@ namespace lightq::broker {
 struct ReactorSettings {
   EndpointSettings endpoints;
   StorageSettings storage;
+  std::size_t history_topics_max = limits::history_topics_max;  ///< 0: no histories
 };
 
 /// Runs an event loop on a thread of its own, and owns the topics that are assigned to it. Thread: the
@@ -65,6 +69,8 @@ class Reactor final : public TopicRuntime::Ticker {
   [[nodiscard]] LetterOffice& letters() { return letters_; }
   /// Returns the office of the recurring schedules of this reactor's topics.
   [[nodiscard]] RecurringOffice& recurring() { return recurring_; }
+  /// Returns the histories of this reactor's topics.
+  [[nodiscard]] HistoryBook& history() { return history_; }
   /// Passes the sums over this reactor's topics and connections to `done`, in a later turn of the loop.
   /// Fields that are no sums stay empty. Errors: shutting_down, as for stats_of.
   void totals(std::function<void(Result<protocol::BrokerStats>)> done);
@@ -98,6 +104,7 @@ class Reactor final : public TopicRuntime::Ticker {
   std::unordered_map<TopicRuntime*, std::unique_ptr<TopicRuntime>> dying_;   // removed; a disk job still runs
   std::vector<TopicRuntime*> ticking_;
   StatsWalk stats_walk_;
+  HistoryBook history_;
   bool tick_armed_ = false;
   int removals_out_ = 0;  // jobs that remove files and are running or about to be submitted
   std::jthread thread_;   // last member: the thread stops before the others are destroyed

@@ -83,7 +83,8 @@ TopicRuntime::TopicRuntime(ReactorContext& context, Ticker& ticker, const MakeEn
                                      .owners = owners_},
                                     *known_producers_, std::move(found.open_schedule))) {
   for (const auto& [group, setup] : topic_.definition().groups) topic_.groups().set_settings(group, setup);
-  for (ConsumerGroup* const group : topic_.groups().named()) group->dead().park_without_target();
+  for (ConsumerGroup* const group : topic_.groups().list(ConsumerGroups::Listed::named))
+    group->dead().park_without_target();
   // After a crash the cursor may lack because the first such messages came after the last save.
   topic_.expiry().note_stored(found.stored_cursor(ttl_cursor_name),
                               found.was_closed() ? std::nullopt : std::optional(unsaved_tail_us));
@@ -116,10 +117,10 @@ protocol::DelayedStats shown(const DelayedStats& stats) {
 }
 }  // namespace
 
-protocol::TopicStats TopicRuntime::stats() {
+protocol::TopicStats TopicRuntime::stats(std::uint64_t members_max) {
   topic_.groups().give_up_dropped();  // so that no request walks over dropped messages
   const Timestamp now = context_.now();
-  auto stats = topic_.stats(now, EventLoop::Clock::now());
+  auto stats = topic_.stats(now, EventLoop::Clock::now(), members_max);
   stats.duplicates = publishing_.duplicates();
   stats.blocked_ms = held_.waited_ms();
   stats.messages_out = deliveries_most_ = std::max(deliveries_most_, stats.deliveries);

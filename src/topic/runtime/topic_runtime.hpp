@@ -56,7 +56,10 @@ class TopicRuntime final {
   /// Opens an endpoint from the catalogue again. A subscriber continues at its stored position. Errors: see
   /// TopicEndpoints::reopen.
   Result<void> reopen(const EndpointRecord& record);
-  [[nodiscard]] protocol::TopicStats stats();
+  /// Returns the statistics, with at most `members_max` members of groups.
+  [[nodiscard]] protocol::TopicStats stats(std::uint64_t members_max = 0);
+  /// Returns the counters that a history samples.
+  [[nodiscard]] TopicFlow flow() const { return topic_.flow(); }
 
   // The parts.
 

@@ -205,6 +205,10 @@ struct FieldWriter {
     to[name] = counts;
   }
   template <typename Item>
+  void operator()(const char* name, const std::optional<std::vector<Item>>& items) const {
+    if (items) (*this)(name, *items);
+  }
+  template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
     for (const Item& item : items) {
@@ -299,6 +303,10 @@ struct FieldLoader {
     for (const auto& [key, value] : found->items())
       counts[key] = nested.number(key.c_str(), 0, ~std::uint64_t{0}, 0);
     if (nested.error()) fields.fail(name, nested.error()->message);
+  }
+  template <typename Item>
+  void operator()(const char* name, std::optional<std::vector<Item>>& items) const {
+    if (object.contains(name)) (*this)(name, items.emplace());
   }
   template <typename Item>
   void operator()(const char* name, std::vector<Item>& items) const {

@@ -134,6 +134,7 @@ inline Result<Request> read_stats(FieldReader& fields) {
   Stats stats;
   stats.user = read_either(fields, stats.as_admin);
   if (fields.has("topic")) stats.topic = fields.name("topic");
+  stats.members_max = fields.number("members_max", 0, limits::stats_members_max, 0);
   if (fields.error()) return *fields.error();
   if (!stats.topic && !stats.as_admin) {
     fields.fail("topic", "missing; only the admin (admin_user_id, admin_password) may leave it out");

@@ -69,6 +69,7 @@ struct RequestWriter {
   }
   void operator()(const Stats& request) const {
     if (request.topic) to["topic"] = request.topic->text();
+    if (request.members_max != 0) to["members_max"] = request.members_max;
     write_credentials(to, request.user, request.as_admin);
   }
   void operator()(const StatsAll& request) const {
