@@ -20,6 +20,7 @@ type Client struct {
 	transport string
 	name      string
 	timeout   time.Duration
+	heartbeat time.Duration
 	closing   sync.Once
 }
 
@@ -44,7 +45,7 @@ func Connect(ctx context.Context, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Client{control: conn, transport: transport, name: o.name, timeout: o.timeout}
+	q := &Client{control: conn, transport: transport, name: o.name, timeout: o.timeout, heartbeat: heartbeatTime}
 	if _, err := q.Ping(ctx); err != nil {
 		q.Close()
 		return nil, err

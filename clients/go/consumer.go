@@ -23,7 +23,7 @@ func openConsumer(ctx context.Context, q *Client, topic string, options consumer
 	if err != nil {
 		return nil, err
 	}
-	d := newDriver(core, q.join, q.name)
+	d := newDriver(core, q)
 	if err := d.open(ctx, "consumer"); err != nil {
 		return nil, err
 	}
@@ -74,9 +74,28 @@ func (c *Consumer) Receive(ctx context.Context) (*Message, error) {
 func (c *Consumer) receive(ctx, parent context.Context) (*Message, error) {
 	c.driver.mu.Lock()
 	defer c.driver.mu.Unlock()
-	c.core.asked(time.Now())
-	var m *Message
-	err := c.driver.await(ctx, "receiving from "+c.core.topic, func() bool {
+	now := time.Now()
+	c.core.asked(now)
+	m, err := (*Message)(nil), error(nil)
+	if !c.isOver && c.driver.check() == nil && ctx.Err() == nil {
+		m, _ = c.core.take(now)
+	}
+	if m == nil {
+		m, err = c.wait(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.consumer, m.parent = c, parent
+	if c.core.credit.isDue() {
+		c.driver.kick()
+	}
+	return m, nil
+}
+
+// wait waits for a message. Requires: the lock.
+func (c *Consumer) wait(ctx context.Context) (m *Message, err error) {
+	err = c.driver.await(ctx, "receiving from", func() bool {
 		if c.isOver || c.driver.check() != nil || ctx.Err() != nil {
 			return c.isOver
 		}
@@ -86,17 +105,10 @@ func (c *Consumer) receive(ctx, parent context.Context) (*Message, error) {
 		}
 		return m != nil
 	})
-	if m == nil {
-		if err == nil {
-			err = fault.New("closed", "the consumer is closed")
-		}
-		return nil, err
+	if m == nil && err == nil {
+		err = fault.New("closed", "the consumer is closed")
 	}
-	m.consumer, m.parent = c, parent
-	if c.core.credit.isDue() {
-		c.driver.kick()
-	}
-	return m, nil
+	return m, err
 }
 
 // Handle calls the function for each message, until the context ends (it returns nil), or the consumer fails for good. It
@@ -167,7 +179,7 @@ func (c *Consumer) settle(m *Message, s settlement) error {
 	if err := c.driver.check(); err != nil {
 		return err
 	}
-	if !c.core.settle(m, s, ms, time.Now()) {
+	if !c.core.settle(m, s, ms) {
 		return fault.New("revoked", "the message at offset %d", m.Offset)
 	}
 	if s.how != ack || c.core.ackCount == 1 || c.core.ackCount >= gatherMax || c.core.credit.isDue() {

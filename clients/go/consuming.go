@@ -323,7 +323,7 @@ func joined(ranges []wire.Range) []wire.Range {
 }
 
 // settle settles a message of the program. It returns false for one that the program does not have any more.
-func (c *consuming) settle(m *Message, s settlement, delayMS uint32, now time.Time) bool {
+func (c *consuming) settle(m *Message, s settlement, delayMS uint32) bool {
 	if c.held[m.Offset] != m || m.opens != c.opens {
 		return false
 	}
@@ -336,16 +336,16 @@ func (c *consuming) settle(m *Message, s settlement, delayMS uint32, now time.Ti
 	c.credit.settled(m.size)
 	m.end()
 	if s.how == ack {
-		c.gather(m, now)
+		c.gather(m)
 	} else {
 		c.reject([]*Message{m}, s, delayMS)
 	}
 	return true
 }
 
-func (c *consuming) gather(m *Message, now time.Time) {
+func (c *consuming) gather(m *Message) {
 	if c.ackCount == 0 {
-		c.gathered = now
+		c.gathered = time.Now()
 	}
 	c.ackCount++
 	all := c.acks[m.handOut]

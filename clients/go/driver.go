@@ -88,19 +88,20 @@ type driver struct {
 	closed  bool
 	lastErr error
 
-	join    joinFunc
-	name    string
-	kicks   chan struct{}
-	kicked  bool // the writer knows that there is something to do
-	conn    net.Conn
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when the goroutines have ended
-	onWrite func()        // called with the lock after each write
+	join      joinFunc
+	name      string
+	heartbeat time.Duration // how often this client wants a frame
+	kicks     chan struct{}
+	kicked    bool // the writer knows that there is something to do
+	conn      net.Conn
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      chan struct{} // closed when the goroutines have ended
+	onWrite   func()        // called with the lock after each write
 }
 
-func newDriver(c core, join joinFunc, name string) *driver {
-	d := &driver{core: c, join: join, name: name, kicks: make(chan struct{}, 1), done: make(chan struct{}), onWrite: func() {}}
+func newDriver(c core, q *Client) *driver {
+	d := &driver{core: c, join: q.join, name: q.name, heartbeat: q.heartbeat, kicks: make(chan struct{}, 1), done: make(chan struct{}), onWrite: func() {}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -163,7 +164,7 @@ func (d *driver) session() error {
 		return fault.New("closed", "the object was closed")
 	}
 	conn.SetDeadline(time.Now().Add(attemptTime))
-	pulse := &pulse{conn: conn, silence: 2 * heartbeatTime}
+	pulse := &pulse{conn: conn, silence: 2 * d.heartbeat}
 	reader := bufio.NewReaderSize(pulse, readerBytes)
 	l, err := d.greet(conn, reader, address.Ticket)
 	if err != nil {
@@ -211,7 +212,7 @@ func dial(ctx context.Context, address control.Address) (net.Conn, error) {
 // greet sends hello and waits for the answer.
 func (d *driver) greet(conn net.Conn, reader *bufio.Reader, ticket string) (*link, error) {
 	l := &link{sentAt: time.Now()}
-	hello := wire.EncodeHello(l.request(), wire.FrameBytesMax, uint32(heartbeatTime.Milliseconds()), d.core.state().codecs, d.name, ticket)
+	hello := wire.EncodeHello(l.request(), wire.FrameBytesMax, uint32(d.heartbeat.Milliseconds()), d.core.state().codecs, d.name, ticket)
 	if _, err := conn.Write(hello); err != nil {
 		return nil, err
 	}
@@ -393,7 +394,7 @@ func (d *driver) await(ctx context.Context, call string, isDone func() bool) err
 			if !d.core.state().isOpen {
 				last = d.lastErr
 			}
-			return fault.Ended(ctx, last, "%s", call)
+			return fault.Ended(ctx, last, "%s %s", call, d.core.state().topic)
 		}
 		changed := d.changed.wait()
 		d.mu.Unlock()
@@ -410,7 +411,7 @@ func (d *driver) await(ctx context.Context, call string, isDone func() bool) err
 func (d *driver) open(ctx context.Context, what string) error {
 	go d.run()
 	d.mu.Lock()
-	err := d.await(ctx, "opening a "+what+" of "+d.core.state().topic, func() bool { return d.core.state().isOpen })
+	err := d.await(ctx, "opening a "+what+" of", func() bool { return d.core.state().isOpen })
 	d.mu.Unlock()
 	if err != nil {
 		d.abandon()

@@ -91,7 +91,7 @@ func (f *fates) take() error {
 
 func openProducer(ctx context.Context, q *Client, topic string, options producerOptions) (*Producer, error) {
 	core := newProducing(topic, options)
-	d := newDriver(core, q.join, q.name)
+	d := newDriver(core, q)
 	f := &fates{call: options.onSettled, changed: sync.NewCond(&d.mu)}
 	core.onSettled, d.onWrite = f.settled, core.wrote
 	if err := d.open(ctx, "producer"); err != nil {
@@ -157,7 +157,7 @@ func (p *Producer) SendConfirm(ctx context.Context, m Msg) (Confirm, error) {
 		return Confirm{}, err
 	}
 	if !p.core.hasRoom(size) {
-		if err := p.driver.await(ctx, "sending to "+p.core.topic, func() bool { return p.isOver || p.core.hasRoom(size) }); err != nil {
+		if err := p.driver.await(ctx, "sending to", func() bool { return p.isOver || p.core.hasRoom(size) }); err != nil {
 			return Confirm{}, err
 		}
 		if err := p.check(); err != nil { // another goroutine may have closed it
@@ -233,7 +233,7 @@ func (p *Producer) flush(ctx context.Context) error {
 	p.core.flushing = true
 	p.driver.kick()
 	until := p.core.next
-	if err := p.driver.await(ctx, "flushing "+p.core.topic, func() bool { return p.core.settledBefore() >= until }); err != nil {
+	if err := p.driver.await(ctx, "flushing", func() bool { return p.core.settledBefore() >= until }); err != nil {
 		return err
 	}
 	if err := p.fates.take(); err != nil {

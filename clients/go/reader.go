@@ -93,7 +93,7 @@ type Reader struct {
 
 func openReader(ctx context.Context, q *Client, topic string) (*Reader, error) {
 	core := &reading{base: base{topic: topic, joinType: "pull", codecs: wire.KnowsExpired}}
-	d := newDriver(core, q.join, q.name)
+	d := newDriver(core, q)
 	if err := d.open(ctx, "reader"); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (r *Reader) Read(ctx context.Context, begin, end uint64) ([]*Message, uint6
 	core.begin, core.end, core.bytes, core.messages, core.request = begin, end, ReadBytesMax, nil, 0
 	core.isWanted, core.isDone, core.err = true, false, nil
 	r.driver.kick()
-	err := r.driver.await(ctx, "reading "+core.topic, func() bool { return core.isDone })
+	err := r.driver.await(ctx, "reading", func() bool { return core.isDone })
 	core.isWanted = false
 	if err == nil {
 		err = core.err
