@@ -76,7 +76,7 @@ func (q *Client) Resume(ctx context.Context, topic, group string) (Reply, error)
 	return q.ofGroup(ctx, "resume", topic, group, nil)
 }
 
-// Purge lets a group skip what waits; with an empty group, it removes the topic's messages.
+// Purge lets a group skip the waiting messages; with an empty group, it removes the topic's messages.
 func (q *Client) Purge(ctx context.Context, topic, group string, more Fields) (Reply, error) {
 	return q.ofGroup(ctx, "purge", topic, group, more)
 }

@@ -113,7 +113,7 @@ func (c *Consumer) wait(ctx context.Context) (m *Message, err error) {
 
 // Handle calls the function for each message, until the context ends (it returns nil), or the consumer fails for good. It
 // acknowledges a message for which the function returns nil, and rejects one for which it returns an error, for another
-// attempt; unless the function has settled the message. A message whose work the end of the context has interrupted is
+// attempt; unless the function has settled the message. If the end of the context has interrupted the work on a message, it is
 // released. If the function panics, the message is rejected and the panic goes on. Goroutines may call it at the same time.
 func (c *Consumer) Handle(ctx context.Context, work func(ctx context.Context, m *Message) error) error {
 	for {

@@ -98,7 +98,7 @@ func (c *credit) isDue() bool {
 	return messages+bytes > 0
 }
 
-// give: what is due was given.
+// give: the due credit was given.
 func (c *credit) give(messages, bytes int) {
 	c.granted += messages
 	c.settledBytes -= bytes

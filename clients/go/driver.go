@@ -34,7 +34,7 @@ type core interface {
 	attach(l *link)                               // the welcome has arrived
 	detach(err error)                             // the connection has ended
 	handle(frame wire.Frame, now time.Time) error // an error ends the connection
-	work(now time.Time)                           // sends what is due
+	work(now time.Time)                           // sends the due frames
 	nextTimer() time.Time                         // when work has something to do although nothing arrives; or no time
 }
 
@@ -291,7 +291,7 @@ func (d *driver) read(pulse *pulse, reader *bufio.Reader) error {
 	}
 }
 
-// write sends what the core and the link have, until it is stopped. It closes the connection if that fails.
+// write sends the frames of the core and the link, until it is stopped. It closes the connection if that fails.
 func (d *driver) write(conn net.Conn, l *link, stop <-chan struct{}) error {
 	openBy := time.Now().Add(attemptTime)
 	timer := time.NewTimer(0)

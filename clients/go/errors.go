@@ -6,7 +6,7 @@ import "lightq/internal/fault"
 // topic_not_found. Retryable: the same call may succeed later, without a change of the program.
 type Error = fault.Error
 
-// Kinds of errors, for errors.Is. An error whose context has ended is also context.Canceled or context.DeadlineExceeded.
+// Kinds of errors, for errors.Is. The error of a call that ended with its context is also context.Canceled or context.DeadlineExceeded.
 var (
 	ErrNotFound        = fault.ErrNotFound
 	ErrAlreadyExists   = fault.ErrAlreadyExists

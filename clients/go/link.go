@@ -71,8 +71,8 @@ func (p *pulse) alive() {
 	}
 }
 
-// Read reads what has arrived. Errors: those of the connection, io_error after the silence. A process that was stopped has a
-// moment to read what has arrived meanwhile.
+// Read reads arrived bytes. Errors: those of the connection, io_error after the silence. A process that was stopped has a
+// moment to read the bytes that have arrived in the meantime.
 func (p *pulse) Read(to []byte) (int, error) {
 	n, err := p.conn.Read(to)
 	if errors.Is(err, os.ErrDeadlineExceeded) {

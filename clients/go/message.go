@@ -200,7 +200,7 @@ func (m *Message) Retry(delay time.Duration) error {
 	return m.settle(settlement{how: retry, delay: delay})
 }
 
-// Dead tells that no consumer can process the message: it goes to the dead letters. Of the reason at most 256 bytes are
+// Dead tells that no consumer can process the message: it goes to the dead letters. At most 256 bytes of the reason are
 // kept. Errors as of Ack.
 func (m *Message) Dead(reason string) error { return m.settle(settlement{how: dead, reason: reason}) }
 

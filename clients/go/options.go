@@ -36,7 +36,7 @@ type clientOptions struct {
 	timeout   time.Duration
 }
 
-// FromEnv takes what other options leave out from the environment (LIGHTQ_BROKER, LIGHTQ_USER, LIGHTQ_PASSWORD and the others
+// FromEnv takes values that other options leave out from the environment (LIGHTQ_BROKER, LIGHTQ_USER, LIGHTQ_PASSWORD and the others
 // of the lightq command), and else finds the broker of this machine and its administrator's password in files, as the lightq
 // command does.
 func FromEnv() Option { return func(o *clientOptions) { o.place.Discovers = true } }
@@ -75,7 +75,7 @@ func Transport(name string) Option { return func(o *clientOptions) { o.transport
 // Name is shown to people in the broker's statistics; at most 128 bytes.
 func Name(name string) Option { return func(o *clientOptions) { o.name = name } }
 
-// Timeout bounds calls whose context has no deadline, except Send, Next, Receive and Handle; 30 s by default.
+// Timeout bounds calls with a context without a deadline, except Send, Next, Receive and Handle; 30 s by default.
 func Timeout(d time.Duration) Option { return func(o *clientOptions) { o.timeout = d } }
 
 // Level is the meaning of a confirm.
@@ -121,7 +121,7 @@ func GiveUpRefused() ProducerOption { return func(o *producerOptions) { o.givesU
 // ResendInDoubt sends messages again of which the broker does not know whether it has stored them. They may be stored twice.
 func ResendInDoubt() ProducerOption { return func(o *producerOptions) { o.resends = true } }
 
-// Settled tells what became of the messages [Begin, End), counted from 0 in the order of sending.
+// Settled tells the fate of the messages [Begin, End), counted from 0 in the order of sending.
 type Settled struct {
 	Begin, End uint64
 	Err        error // nil: stored
@@ -171,7 +171,7 @@ type consumerOptions struct {
 	ackTimeout    time.Duration
 }
 
-// Group names the group whose members share the messages; without it: default. With Own it names the cursor.
+// Group names the group, between the members of which the broker divides the messages; without it: default. With Own it names the cursor.
 func Group(name string) ConsumerOption { return func(o *consumerOptions) { o.group = name } }
 
 // Own reads with a cursor of the consumer's own, which receives every message. Without a name it ends with the consumer.

@@ -19,7 +19,7 @@ type Producer struct {
 	isOver  bool // Close was called; the driver's lock guards it
 }
 
-// fates collects what became of messages. The driver's lock guards it, except where it is said otherwise.
+// fates collects the fates of messages. The driver's lock guards it, except where it is said otherwise.
 type fates struct {
 	failure  error
 	unstored uint64
@@ -138,7 +138,7 @@ func (p *Producer) Send(ctx context.Context, m Msg) error {
 	return err
 }
 
-// SendConfirm does what Send does, and returns a handle on the message's fate.
+// SendConfirm sends as Send does, and returns a handle on the message's fate.
 func (p *Producer) SendConfirm(ctx context.Context, m Msg) (Confirm, error) {
 	record, err := m.record()
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	failuresMax  = 10_000 // ranges of failed messages that are remembered
 )
 
-// fate tells what became of a range of messages.
+// fate is the fate of a range of messages.
 type fate struct {
 	begin, end uint64
 	err        error

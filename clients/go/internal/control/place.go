@@ -49,7 +49,7 @@ func (p *Place) administration() map[string]any {
 	return map[string]any{}
 }
 
-// Discover fills in what is empty, as the command line does. Errors: invalid_argument.
+// Discover fills in empty fields, as the command line does. Errors: invalid_argument.
 func (p *Place) Discover() error {
 	if p.Discovers {
 		if err := p.discover(); err != nil {

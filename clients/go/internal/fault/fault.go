@@ -80,7 +80,7 @@ func Violation(format string, arguments ...any) *Error {
 	return New("invalid_frame", format, arguments...)
 }
 
-// Ended makes the error of a call whose context has ended. `last` is the last failure to connect, or nil.
+// Ended makes the error of a call that ended with its context. `last` is the last failure to connect, or nil.
 func Ended(ctx context.Context, last error, format string, arguments ...any) *Error {
 	made := New("timeout", format, arguments...)
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -1,5 +1,5 @@
 // Package nacl has the cryptography of CURVE (ZeroMQ RFC 26): X25519 (RFC 7748), and boxes of XSalsa20 and Poly1305. Go's
-// standard library of version 1.19 has none of them. The code takes the same time whatever its secrets are.
+// standard library of version 1.19 has none of them. The code takes the same time for all secrets.
 package nacl
 
 import (

@@ -22,7 +22,7 @@ const (
 	batchMagic         = 0x3142514C
 )
 
-// Header of a message.
+// Field is a header of a message.
 type Field struct {
 	Name  string
 	Value []byte
@@ -77,14 +77,14 @@ func AppendRecord(to []byte, r *Record, kinds uint16) []byte {
 	return to
 }
 
-// Stamp has what a producer writes into a batch's header.
+// Stamp has the fields that a producer writes into a batch's header.
 type Stamp struct {
 	Producer, Sequence uint64
 	Epoch, Kinds       uint16
 	Count              uint32
 }
 
-// PutBatchHeader writes the header of a batch, whose records are behind it, as a producer makes it.
+// PutBatchHeader writes the header of a batch, in front of its records, as a producer makes it.
 func PutBatchHeader(batch []byte, s Stamp) {
 	for i := range batch[:BatchHeaderBytes] {
 		batch[i] = 0

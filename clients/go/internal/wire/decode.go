@@ -16,7 +16,7 @@ type Frame struct {
 
 type limits struct {
 	flags       uint8
-	least, most uint32 // most 0: what the receiver takes
+	least, most uint32 // most 0: as the receiver allows
 }
 
 // The frames that a broker sends, except those that this client does not request.
