@@ -7,12 +7,13 @@ import subprocess
 
 import pytest
 
+import go_rules
 import python_rules
 import rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED_ROOMS = {"build", ".git", ".cache", "__pycache__", ".pytest_cache"}
-TEXT = (".hpp", ".cpp", ".h", ".c", ".py", ".md", ".txt", ".cmake", ".json", ".toml", ".in", ".supp", "")
+TEXT = (".hpp", ".cpp", ".h", ".c", ".py", ".go", ".md", ".txt", ".cmake", ".json", ".toml", ".in", ".supp", "")
 
 
 def repository():
@@ -113,6 +114,12 @@ PLANTED = [
     (python_rules.python_client_imports, "clients/python/lightq/core/a.py", "from ..driver import Driver", "module driver"),
     (python_rules.python_client_imports, "clients/python/lightq/core/a.py", "from .. import driver", "module driver"),
     (python_rules.python_client_imports, "clients/python/lightq/aio/a.py", "from ..driver import Driver", "module driver"),
+    (rules.long_files, "clients/go/a.go", "\n" * 501, "501 lines"),
+    (go_rules.go_client_imports, "clients/go/a.go", 'import "example.org/x/zmq"', "imports example.org/x/zmq"),
+    (go_rules.go_client_imports, "clients/go/a.go", 'import (\n\t"net"\n\tz "C"\n)', "imports C"),
+    (go_rules.go_client_imports, "clients/go/internal/wire/a.go", 'import (\n\t"net"\n)', "imports net in wire"),
+    (go_rules.go_client_imports, "clients/go/internal/control/a.go", 'import "lightq"', "imports lightq, which is of a higher layer"),
+    (go_rules.long_go_functions, "clients/go/a.go", "func f() {\n" + "\tg()\n" * 71 + "}\n", ":1: a function of 73"),
     (python_rules.long_python_functions, "clients/conformance/a.py", "def f():\n" + "    g()\n" * 71, ":1: a function of 72"),
     (rules.sleeping_tests, "tests/log/a_test.cpp", "std::this_thread::sleep_for(1s);", "sleeps"),
 ]

@@ -1,0 +1,3 @@
+module lightq
+
+go 1.19
