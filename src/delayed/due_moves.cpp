@@ -64,27 +64,28 @@ Result<bool> DueMoves::plan(Timestamp now, Offset log_end) {
   const auto first = unplanned();
   const bool is_soon = first.get() != nullptr && first.get()->due_us <= now.us + plan_ahead_us;
   const std::vector<WaitingRun> runs = is_soon ? due_soon(now) : std::vector<WaitingRun>();
-  std::vector<std::vector<std::byte>> records;
-  add_voids(records, runs);
-  if (runs.empty() && records.empty()) {
+  const std::vector<std::vector<std::byte>> voids = voids_besides(runs);
+  if (runs.empty() && voids.empty()) {
     taken_back_.clear();
     return false;
   }
+  // There may be more of these than a batch takes. The plan that relies on them is one batch behind them.
+  if (const auto written = append_records(*from_.log(), voids, now); !written) return written.error();
+  taken_back_.clear();
+  std::vector<std::vector<std::byte>> records;
   add_done(records);
   add_plans(records, runs, log_end.value);
   const auto written = append_records(*from_.log(), records, now);
   if (!written) return written.error();
-  taken_back_.clear();
   done_.clear();
   plan_.add(runs, log_end.value, *written);
   return true;
 }
 
-/// Adds records of messages whose plan was taken back, and that are not among those that are `planned` now.
+/// Returns records of messages whose plan was taken back, and that are not among those that are `planned` now.
 /// Without them a start could take such a message for one that has left: it has a lower sequence number than
 /// messages that leave before it, and the log may have dropped the part that its former plan names.
-void DueMoves::add_voids(std::vector<std::vector<std::byte>>& records,
-                         std::span<const WaitingRun> planned) const {
+std::vector<std::vector<std::byte>> DueMoves::voids_besides(std::span<const WaitingRun> planned) const {
   std::optional<DuePosition> last;
   if (!planned.empty()) last = {planned.back().due_us, planned.back().end() - 1};
   std::map<std::int64_t, std::vector<std::uint64_t>> voids;  // by due time, which stays
@@ -95,6 +96,7 @@ void DueMoves::add_voids(std::vector<std::vector<std::byte>>& records,
       if (message && !(message->position() <= last)) voids[message->due_us].push_back(number);
     }
   }
+  std::vector<std::vector<std::byte>> records;
   for (const auto& [due_us, numbers] : voids) {
     for (std::span<const std::uint64_t> left = numbers; !left.empty();) {
       const std::size_t count = std::min(left.size(), schedule_record_numbers_max);
@@ -102,6 +104,7 @@ void DueMoves::add_voids(std::vector<std::vector<std::byte>>& records,
       left = left.subspan(count);
     }
   }
+  return records;
 }
 
 /// Adds records of a plan.

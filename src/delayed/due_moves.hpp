@@ -89,7 +89,7 @@ class DueMoves {
   Taken take(MoveBatch& batch, const WaitingRun& run, std::uint64_t sequence, std::size_t bytes_max);
   void add_plans(std::vector<std::vector<std::byte>>& records, std::span<const WaitingRun> runs,
                  std::uint64_t log_offset) const;
-  void add_voids(std::vector<std::vector<std::byte>>& records, std::span<const WaitingRun> planned) const;
+  [[nodiscard]] std::vector<std::vector<std::byte>> voids_besides(std::span<const WaitingRun> planned) const;
   void note_done(std::uint64_t sequence, std::uint32_t count);
   void add_done(std::vector<std::vector<std::byte>>& records) const;
 

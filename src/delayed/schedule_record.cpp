@@ -159,17 +159,22 @@ DecodedRecord decode_schedule_record(ByteView payload) {
 
 Result<Offset> append_records(log::BatchLog& log, std::span<const std::vector<std::byte>> records,
                               Timestamp now) {
-  BatchBuilder batch;
-  for (const auto& record : records) batch.add(record);
-  const auto appended = log.append(batch.finish(), now);
-  switch (appended.outcome) {
-    case log::AppendOutcome::appended: return log.next_offset();
-    case log::AppendOutcome::failed: return log.last_error();
-    case log::AppendOutcome::full:
-    case log::AppendOutcome::no_space:
-    case log::AppendOutcome::too_large: break;
+  while (!records.empty()) {
+    const auto some = records.first(std::min(records.size(), limits::batch_records_max));
+    records = records.subspan(some.size());
+    BatchBuilder batch;
+    for (const auto& record : some) batch.add(record);
+    const auto appended = log.append(batch.finish(), now);
+    switch (appended.outcome) {
+      case log::AppendOutcome::appended: break;
+      case log::AppendOutcome::failed: return log.last_error();
+      case log::AppendOutcome::full:
+      case log::AppendOutcome::no_space:
+      case log::AppendOutcome::too_large:
+        return Error{ErrorCode::no_space, "the schedule has no space: " + log.last_error().message};
+    }
   }
-  return Error{ErrorCode::no_space, "the schedule has no space: " + log.last_error().message};
+  return log.next_offset();
 }
 
 }  // namespace lightq::broker

@@ -84,8 +84,9 @@ struct DecodedRecord {
 /// Decodes the payload of a record of the broker. Lifetime: a copy's message refers to `payload`.
 DecodedRecord decode_schedule_record(ByteView payload);
 
-/// Appends records of the broker to a schedule's log, as one batch. Returns the end of the log behind it.
-/// Errors: io_error, no_space.
+/// Appends records of the broker to a schedule's log, as one batch if one takes so many
+/// (limits::batch_records_max), otherwise as several. Returns the end of the log behind them. Errors:
+/// io_error, no_space; then the first batches may be in the log.
 Result<Offset> append_records(log::BatchLog& log, std::span<const std::vector<std::byte>> records,
                               Timestamp now);
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -176,6 +177,29 @@ TEST_F(PlanAndTheClock, AMessageWhosePlanIsOlderThanTheLogIsNotTakenForADroppedO
   let_another_leave();
   world.kill();
   expect_they_leave(1);
+}
+
+// Each needs a record of its own that its plan is void. A batch does not take so many.
+TEST(Schedule, APlanOfMoreMessagesThanABatchTakesIsTakenBackByAStart) {
+  constexpr std::int64_t messages = 90'000;
+  ScheduleWorld world(1, {.segment_bytes = 16 * limits::MiB, .planned = messages});
+  const std::int64_t due = world.now() + 1'000'000;
+  for (std::int64_t from = 0; from < messages; from += 10'000) {
+    std::vector<std::int64_t> dues(10'000);
+    std::iota(dues.begin(), dues.end(), due + from);
+    world.publish_due(dues);
+  }
+  ASSERT_EQ(world.waiting(), static_cast<std::size_t>(messages));
+  world.step_clock(2'000'000);
+  for (int each = 0; each < 6; ++each) world.pump();  // 16,384 messages each
+  ASSERT_EQ(world.in_log(), 0U) << "no plan is durable";
+  world.kill();
+  world.pump();
+  world.sync_schedule();
+  world.pump();
+  EXPECT_GT(world.in_log(), 0U);
+  world.power_cut();
+  EXPECT_EQ(world.wrong(), "");
 }
 
 TEST(Schedule, AStreamOfPastDueTimesHoldsUpNoOtherMessage) {

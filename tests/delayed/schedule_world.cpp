@@ -55,7 +55,7 @@ void ScheduleWorld::open() {
   schedule_ =
       std::make_unique<Schedule>(*schedule_log_, broker::ScheduleLimits{.garbage_bytes = 64 * limits::KiB,
                                                                         .copy_bytes = 8 * limits::KiB,
-                                                                        .planned = 64,
+                                                                        .planned = options_.planned,
                                                                         .mended_at_once = 8});
   schedule_->restore({*log_, schedule_log_->incarnation(), own_base, expected_in_log()}).value_or_throw();
 }

@@ -24,6 +24,7 @@ class ScheduleWorld {
  public:
   struct Options {
     std::uint64_t segment_bytes = 64 * limits::KiB;
+    std::size_t planned = 64;  ///< messages at most
   };
   explicit ScheduleWorld(std::uint64_t seed, Options options);
   explicit ScheduleWorld(std::uint64_t seed) : ScheduleWorld(seed, Options{}) {}
