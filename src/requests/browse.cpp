@@ -43,6 +43,7 @@ class Browse::Turn {
  private:
   static constexpr std::uint64_t scanned_per_slice = 1024;
   static constexpr std::uint64_t scanned_bytes_per_turn = 1 * limits::MiB;  // about a millisecond
+  static constexpr std::uint64_t bytes_per_step = 16;  // a step to the next record counts as so many bytes
 
   /// Copies the messages with the key, until there are enough.
   void scan(SliceSource& source, const DeliveredSlice& delivered) {
@@ -50,15 +51,17 @@ class Browse::Turn {
     std::uint32_t index = 0;
     std::uint32_t passed = 0;
     std::size_t passed_bytes = 0;
+    scanned_bytes_ += slice.first * bytes_per_step;
     for (auto record = slice.batch.records(); !record.done() && index < slice.first + slice.count;
          record.next(), ++index) {
       if (index < slice.first) continue;
-      if (passed > 0 && !can_take()) break;
+      if (passed > 0 && !(can_take() && has_budget())) break;
       ++passed;
       ++browse_.scanned_;
       const std::size_t bytes = record_bytes(record.message().size());
       passed_bytes += bytes;
       if (record.attributes().key() != *browse_.wish_.key) continue;
+      scanned_bytes_ += index * bytes_per_step;  // append_copies goes through the batch again
       const BatchSlice one{.batch = slice.batch, .first = index, .count = 1, .records = {}};
       append_copies(one, {.delivery = 0, .expired = delivered.expired}, browse_.browsed_.messages);
       browse_.browsed_.held->add(bytes);

@@ -92,7 +92,7 @@ function userSteps(user, before) {
   const name = user.user_id;
   if (!before && user.uid !== undefined) {
     const content = {uid: user.uid, admin: Boolean(user.admin), rights: user.rights};
-    return [{what: 'create_user', text: `${name} of the system's user ${user.uid}`, run: () => ask('PUT', path('users', name), content)}];
+    return [{what: 'create_user', text: `${name} ${JSON.stringify(content)}`, run: () => ask('PUT', path('users', name), content)}];
   }
   if (!before) return [{what: 'conflict', text: `${name}: needs a password; create the user on the page for users`}];
   const steps = [];
