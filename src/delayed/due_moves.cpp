@@ -82,9 +82,9 @@ Result<bool> DueMoves::plan(Timestamp now, Offset log_end) {
   return true;
 }
 
-/// Returns records of messages whose plan was taken back, and that are not among those that are `planned` now.
-/// Without them a start could take such a message for one that has left: it has a lower sequence number than
-/// messages that leave before it, and the log may have dropped the part that its former plan names.
+/// Returns records of messages whose plan was taken back, and that are not among those that are `planned`
+/// now. Without them a start could take such a message for one that has left: it has a lower sequence number
+/// than messages that leave before it, and the log may have dropped the part that its former plan names.
 std::vector<std::vector<std::byte>> DueMoves::voids_besides(std::span<const WaitingRun> planned) const {
   std::optional<DuePosition> last;
   if (!planned.empty()) last = {planned.back().due_us, planned.back().end() - 1};
