@@ -75,6 +75,7 @@ func (z *zmtp) handshake() error {
 	if _, err := z.stream.Write(zmtpFrame(flagCommand, first)); err != nil {
 		return err
 	}
+	isWelcomed := z.curve == nil
 	for {
 		flags, body, err := z.frame()
 		if err != nil {
@@ -85,14 +86,15 @@ func (z *zmtp) handshake() error {
 			return fault.Violation("the broker sent a message before the end of the handshake")
 		case bytes.HasPrefix(body, []byte("\x05ERROR")):
 			return fault.New("unauthorized_access", "the broker refuses this client's key: it has another key, or a list of clients")
-		case bytes.HasPrefix(body, []byte("\x05READY")):
+		case isWelcomed && bytes.HasPrefix(body, []byte("\x05READY")):
 			if z.curve != nil {
 				return z.curve.checkReady(body)
 			}
 			return nil
-		case z.curve == nil || !bytes.HasPrefix(body, []byte("\x07WELCOME")):
-			return fault.Violation("the broker sent an unknown command in the handshake")
+		case isWelcomed || !bytes.HasPrefix(body, []byte("\x07WELCOME")):
+			return fault.Violation("the broker sent a wrong command in the handshake")
 		}
+		isWelcomed = true // only the owner of the server key can make the WELCOME that initiate opens
 		initiate, err := z.curve.initiate(body)
 		if err != nil {
 			return err
