@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -270,6 +271,54 @@ func FuzzControl(f *testing.F) {
 			t.Error("a message without the right key was accepted")
 		}
 	})
+}
+
+// breaking answers requests, and ends the connection instead of the second answer.
+func breaking(listener net.Listener, sent *int32) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		z, err := openZMTP(conn, nil)
+		for err == nil {
+			var flags byte
+			if flags, _, err = z.frame(); err != nil || flags&flagMore != 0 {
+				continue
+			}
+			if atomic.AddInt32(sent, 1) == 2 {
+				break
+			}
+			_, err = conn.Write([]byte("\x01\x00\x00\x0f{\"status\":\"ok\"}"))
+		}
+		conn.Close()
+	}
+}
+
+func TestOnlyHarmlessRequestsAreSentAgain(t *testing.T) {
+	for cmd, times := range map[string]int32{"set_topic": 2, "list_topics": 3} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent int32
+		go breaking(listener, &sent)
+		conn, err := NewConn(&Place{URI: "tcp://" + listener.Addr().String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if _, err := conn.Ask(ctx, "ping", nil); err != nil {
+			t.Error(err)
+		}
+		_, err = conn.Ask(ctx, cmd, nil)
+		if isLost := errors.Is(err, fault.ErrConnectionLost); isLost != (times == 2) || atomic.LoadInt32(&sent) != times {
+			t.Error(cmd, err, atomic.LoadInt32(&sent))
+		}
+		cancel()
+		conn.Close()
+		listener.Close()
+	}
 }
 
 func TestARequestEndsWithItsContextAndWithTheClient(t *testing.T) {

@@ -19,8 +19,9 @@ const replyBytesMax = 1 << 26
 
 // zmtp is a client's side of a ZeroMQ connection (ZMTP 3, a REQ socket): in clear (NULL), or encrypted (CURVE, RFC 26).
 type zmtp struct {
-	stream io.ReadWriter
-	curve  *curve // nil: in clear
+	stream    io.ReadWriter
+	curve     *curve // nil: in clear
+	isWritten bool   // the connection has taken the whole last request
 }
 
 func zmtpFrame(flags byte, body []byte) []byte {
@@ -129,6 +130,7 @@ func (z *zmtp) frame() (flags byte, body []byte, err error) {
 // ask sends a request and returns the last part of the reply.
 func (z *zmtp) ask(payload []byte) ([]byte, error) {
 	var out []byte
+	z.isWritten = false
 	for _, part := range []struct {
 		flags byte
 		body  []byte
@@ -142,6 +144,7 @@ func (z *zmtp) ask(payload []byte) ([]byte, error) {
 	if _, err := z.stream.Write(out); err != nil {
 		return nil, err
 	}
+	z.isWritten = true
 	for {
 		flags, body, err := z.frame()
 		if err != nil {
