@@ -200,12 +200,22 @@ func (c *Consumer) Flush(ctx context.Context) error {
 	}
 	l := c.core.link
 	if l == nil {
-		return fault.Lost(nil, "there is no connection: the messages are delivered again")
+		return acksLost()
 	}
 	c.core.flush()
 	c.driver.kick()
 	until := l.queued
-	return c.driver.await(ctx, "flushing", func() bool { return l.written >= until || c.core.link != l })
+	if err := c.driver.await(ctx, "flushing", func() bool { return l.written >= until || c.core.link != l }); err != nil {
+		return err
+	}
+	if l.written < until {
+		return acksLost()
+	}
+	return nil
+}
+
+func acksLost() error {
+	return fault.Lost(nil, "there is no connection: the messages are delivered again")
 }
 
 // Seek moves the group, or the own cursor. It returns the new offset. Messages that were received before are revoked.
@@ -235,6 +245,7 @@ func (c *Consumer) answerTo(ctx context.Context, request uint32, what string) (u
 		return has
 	})
 	if err != nil {
+		c.core.forget(request)
 		return 0, err
 	}
 	got := c.core.answers[request]
@@ -272,6 +283,8 @@ func (c *Consumer) Close(ctx context.Context) error {
 		if _, err = c.answerTo(ctx, c.core.leave(), "closing"); err == nil {
 			c.driver.farewell(ctx)
 		}
+	} else if err == nil && c.core.isAckLost {
+		err = acksLost()
 	}
 	c.driver.mu.Unlock()
 	runtime.SetFinalizer(c, nil)

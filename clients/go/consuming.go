@@ -65,7 +65,10 @@ type consuming struct {
 	acks        map[uint32][]wire.Range
 	ackCount    int
 	gathered    time.Time // when the first of them was settled
+	ackedAt     uint64    // the number of the link's last frame with acknowledgements
+	isAckLost   bool      // the last connection has ended with acknowledgements that were not written
 	requests    map[uint32]string
+	forgotten   map[uint32]bool // requests whose answers nobody wants any more
 	answers     map[uint32]answer
 	givenAt     time.Time // when the program received its last message; zero: it has asked since
 	late, lost  uint64
@@ -75,7 +78,8 @@ type consuming struct {
 
 func newConsuming(topic string, options consumerOptions) (*consuming, error) {
 	c := &consuming{base: base{topic: topic, joinType: "pull"}, options: options, start: options.start, namedCount: 1,
-		held: map[uint64]*Message{}, acks: map[uint32][]wire.Range{}, requests: map[uint32]string{}, answers: map[uint32]answer{}}
+		held: map[uint64]*Message{}, acks: map[uint32][]wire.Range{}, requests: map[uint32]string{}, answers: map[uint32]answer{},
+		forgotten: map[uint32]bool{}}
 	c.codecs = wire.KnowsDead | wire.KnowsLeases | wire.MayBeBusy | wire.KnowsLate
 	if options.own {
 		c.joinType = "sub"
@@ -93,7 +97,7 @@ func newConsuming(topic string, options consumerOptions) (*consuming, error) {
 // --- The connection's side. ---
 
 func (c *consuming) attach(l *link) {
-	c.link = l
+	c.link, c.ackedAt = l, 0
 	request := l.request()
 	c.requests = map[uint32]string{request: "open"}
 	opening := wire.ConsumeOpening{Topic: c.topic, Group: c.options.group, Mode: 1, Acknowledgement: 1, Start: c.start.kind,
@@ -139,6 +143,7 @@ func (c *consuming) handleOpened(frame wire.Frame) error {
 		return err
 	}
 	delete(c.requests, frame.Request)
+	c.isAckLost = false // what was lost comes again
 	c.opened, c.channel, c.isOpen, c.opens = opened, frame.Channel, true, c.opens+1
 	if c.hasFleetingCursor() {
 		c.start, c.incarnation = At(opened.Next), opened.Incarnation
@@ -158,12 +163,16 @@ func (c *consuming) handleDeliver(frame wire.Frame) error {
 	if delivered.HandOut == 0 && c.opened.Leases {
 		return fault.Violation("the broker delivered messages without the number of a hand-out")
 	}
+	for i := range all {
+		if !c.credit.take(all[i].size) {
+			return fault.Violation("the broker delivered more than this consumer requested")
+		}
+	}
 	c.lost += delivered.Lost
 	for i := range all {
 		all[i].opens = c.opens
 		c.ready = append(c.ready, &all[i])
 	}
-	c.credit.delivered(len(all))
 	if end := first + uint64(len(all)); c.hasFleetingCursor() && end > c.start.value {
 		c.start = At(end)
 	}
@@ -203,7 +212,7 @@ func (c *consuming) takeBack(m *Message) {
 func (c *consuming) handleDone(frame wire.Frame, what string) {
 	delete(c.requests, frame.Request)
 	value := wire.DecodeDone(frame.Body)
-	c.answers[frame.Request] = answer{value: value}
+	c.answered(frame.Request, answer{value: value})
 	if what != "seek" {
 		return
 	}
@@ -220,11 +229,28 @@ func (c *consuming) handleDone(frame wire.Frame, what string) {
 	}
 }
 
+// answered keeps an answer for the goroutine that waits for it.
+func (c *consuming) answered(request uint32, got answer) {
+	if c.forgotten[request] {
+		delete(c.forgotten, request)
+		return
+	}
+	c.answers[request] = got
+}
+
+// forget: nobody waits for the answer any more.
+func (c *consuming) forget(request uint32) {
+	delete(c.answers, request)
+	if c.requests[request] != "" {
+		c.forgotten[request] = true
+	}
+}
+
 func (c *consuming) handleError(frame wire.Frame, what string) error {
 	err := failureOf(frame)
 	if what != "" && what != "open" {
 		delete(c.requests, frame.Request)
-		c.answers[frame.Request] = answer{err: err}
+		c.answered(frame.Request, answer{err: err})
 		return nil
 	}
 	if code := fault.CodeOf(err); finalCodes[code] || code == "incarnation_changed" {
@@ -235,6 +261,9 @@ func (c *consuming) handleError(frame wire.Frame, what string) error {
 
 // detach: the broker delivers everything that is not settled again.
 func (c *consuming) detach(err error) {
+	if c.ackCount > 0 || c.link != nil && c.link.written < c.ackedAt {
+		c.isAckLost = true
+	}
 	c.detached()
 	c.ready, c.acks, c.ackCount = nil, map[uint32][]wire.Range{}, 0
 	for _, each := range c.held {
@@ -242,10 +271,10 @@ func (c *consuming) detach(err error) {
 	}
 	for request, what := range c.requests {
 		if what != "open" {
-			c.answers[request] = answer{err: err}
+			c.answered(request, answer{err: err})
 		}
 	}
-	c.requests = map[uint32]string{}
+	c.requests, c.forgotten = map[uint32]string{}, map[uint32]bool{}
 }
 
 // --- The program's side. ---
@@ -434,7 +463,7 @@ func (c *consuming) flush() {
 			c.link.send(wire.EncodeAcknowledge(c.channel, part, handOut))
 		}
 	}
-	c.acks, c.ackCount = map[uint32][]wire.Range{}, 0
+	c.acks, c.ackCount, c.ackedAt = map[uint32][]wire.Range{}, 0, c.link.queued
 }
 
 func (c *consuming) work(now time.Time) {

@@ -17,6 +17,7 @@ type credit struct {
 	target             int
 	work               time.Duration // on a message
 	granted            int
+	grantedBytes       int
 	waiting, unsettled int
 	settledBytes       int
 }
@@ -31,14 +32,21 @@ func newCredit(fixed, bytes int) *credit {
 
 // reset begins a channel. It returns the first credit.
 func (c *credit) reset() (messages uint32, bytes uint64) {
-	c.granted, c.waiting, c.unsettled, c.settledBytes = c.target, 0, 0, 0
+	c.granted, c.grantedBytes, c.waiting, c.unsettled, c.settledBytes = c.target, c.bytes, 0, 0, 0
 	return uint32(c.target), uint64(c.bytes)
 }
 
-func (c *credit) delivered(count int) {
-	c.granted -= count
-	c.waiting += count
-	c.unsettled += count
+// take takes the credit of a delivered message. It returns false if the broker had none. The last message may have more bytes
+// than were left.
+func (c *credit) take(bytes int) bool {
+	if c.granted <= 0 || c.grantedBytes <= 0 {
+		return false
+	}
+	c.granted--
+	c.grantedBytes -= bytes
+	c.waiting++
+	c.unsettled++
+	return true
 }
 
 // begun: the program has received a message.
@@ -101,5 +109,6 @@ func (c *credit) isDue() bool {
 // give: the due credit was given.
 func (c *credit) give(messages, bytes int) {
 	c.granted += messages
+	c.grantedBytes += bytes
 	c.settledBytes -= bytes
 }

@@ -206,11 +206,14 @@ func (c Confirm) Wait(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.core.failureOf(c.number)
+	return p.core.fateOf(c.number)
 }
 
-// Done tells whether the fate is known.
+// Done tells whether the message is settled. An empty confirm is not.
 func (c Confirm) Done() bool {
+	if c.producer == nil {
+		return false
+	}
 	c.producer.driver.mu.Lock()
 	defer c.producer.driver.mu.Unlock()
 	return c.producer.core.isSettled(c.number)

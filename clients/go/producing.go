@@ -30,6 +30,7 @@ type producing struct {
 	lost      uint64 // messages that were confirmed and that the broker lost later
 	bytes     int    // unconfirmed
 	failures  []fate
+	forgotten uint64 // failures of messages before this number may be dropped
 	onSettled func(fate)
 
 	building  *outBatch
@@ -134,6 +135,15 @@ func (p *producing) failureOf(number uint64) error {
 	return nil
 }
 
+// fateOf returns why a settled message is not stored, or nil. Requires: isSettled.
+func (p *producing) fateOf(number uint64) error {
+	err := p.failureOf(number)
+	if err == nil && number < p.forgotten {
+		return fault.New("in_doubt", "the fate of the message is not known any more: too many messages have failed")
+	}
+	return err
+}
+
 func (p *producing) isSettled(number uint64) bool {
 	return number < p.settledBefore() || p.failureOf(number) != nil
 }
@@ -172,12 +182,14 @@ func (p *producing) continueFrom(frame wire.Frame) error {
 	if err != nil {
 		return err
 	}
-	if !p.isKnown || p.id != opened.Producer || p.opens == 0 {
+	isOther := !p.isKnown || p.id != opened.Producer
+	if isOther || p.opens == 0 {
 		p.sequence, p.confirmed = opened.Expected, opened.Expected
 	}
-	if p.id != opened.Producer || p.epoch != opened.Epoch {
-		for _, each := range p.waiting {
-			each.isStamped = false
+	for _, each := range p.waiting {
+		each.isStamped = each.isStamped && p.epoch == opened.Epoch
+		if isOther { // numbers of another id mean nothing
+			each.unnumber()
 		}
 	}
 	p.opened, p.channel, p.isOpen, p.opens = opened, frame.Channel, true, p.opens+1
@@ -243,6 +255,9 @@ func (p *producing) settle(done *outBatch, err error) {
 	settled := fate{done.first, done.end(), err}
 	if err != nil {
 		if len(p.failures) == failuresMax {
+			if end := p.failures[0].end; end > p.forgotten {
+				p.forgotten = end
+			}
 			p.failures = append([]fate{}, p.failures[1:]...)
 		}
 		p.failures = append(p.failures, settled)
@@ -314,7 +329,7 @@ func inDoubt(text string) error {
 
 // forgetIdentity: the broker does not know the id. Messages that were sent may be stored or not; later ones get a new id.
 func (p *producing) forgetIdentity(text string) {
-	p.id, p.epoch, p.secret, p.isKnown = 0, 0, nil, false
+	p.id, p.epoch, p.secret, p.isKnown, p.isOpen = 0, 0, nil, false, false // nothing more is numbered on this channel
 	all := append(append([]*outBatch{}, p.flight...), p.waiting...)
 	p.flight, p.waiting, p.flightLen = nil, nil, 0
 	for _, each := range all {

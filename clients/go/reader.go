@@ -18,7 +18,8 @@ type reading struct {
 	begin, end uint64
 	bytes      uint64
 	messages   []*Message
-	isWanted   bool // a read was requested
+	size       uint64 // bytes of the messages
+	isWanted   bool   // a read was requested
 	isDone     bool
 	next       uint64
 	err        error
@@ -45,7 +46,7 @@ func (r *reading) work(time.Time) {
 	}
 	begin, bytes := r.begin, r.bytes
 	if count := len(r.messages); count > 0 { // an earlier connection has brought these
-		begin = r.messages[count-1].Offset + 1
+		begin = r.expected()
 		for _, each := range r.messages {
 			if bytes <= uint64(each.size) || begin >= r.end {
 				r.finish(begin, nil)
@@ -58,17 +59,44 @@ func (r *reading) work(time.Time) {
 	r.link.send(wire.EncodeRead(r.request, r.topic, begin, r.end, bytes))
 }
 
+// expected returns the least offset that the next message may have.
+func (r *reading) expected() uint64 {
+	if count := len(r.messages); count > 0 {
+		return r.messages[count-1].Offset + 1
+	}
+	return r.begin
+}
+
+// handleDeliver takes messages. Errors: a violation if they were not requested.
+func (r *reading) handleDeliver(frame wire.Frame) error {
+	all, first, err := messages(wire.DecodeDeliver(frame))
+	if err != nil {
+		return err
+	}
+	if first < r.expected() || first >= r.end || uint64(len(all)) > r.end-first {
+		return fault.Violation("the broker delivered messages from offset %d to a read of [%d, %d)", first, r.begin, r.end)
+	}
+	for i := range all {
+		if r.size >= r.bytes && len(r.messages) > 0 {
+			return fault.Violation("the broker delivered more than %d bytes to a read", r.bytes)
+		}
+		r.messages = append(r.messages, &all[i])
+		r.size += uint64(all[i].size)
+	}
+	return nil
+}
+
 func (r *reading) handle(frame wire.Frame, _ time.Time) error {
 	isOwn := r.request != 0 && frame.Request == r.request && r.isWanted
 	switch {
 	case frame.Op == wire.Deliver && isOwn:
-		all, _, err := messages(wire.DecodeDeliver(frame))
-		for i := range all {
-			r.messages = append(r.messages, &all[i])
-		}
-		return err
+		return r.handleDeliver(frame)
 	case frame.Op == wire.Done && isOwn:
-		r.finish(wire.DecodeDone(frame.Body), nil)
+		next := wire.DecodeDone(frame.Body)
+		if next < r.expected() || next > r.end && next > r.begin {
+			return fault.Violation("the broker ended a read of [%d, %d) at %d", r.begin, r.end, next)
+		}
+		r.finish(next, nil)
 		return nil
 	case frame.Op == wire.Error && isOwn:
 		r.finish(0, failureOf(frame))
@@ -120,7 +148,7 @@ func (r *Reader) Read(ctx context.Context, begin, end uint64) ([]*Message, uint6
 		return nil, 0, err
 	}
 	core := r.core
-	core.begin, core.end, core.bytes, core.messages, core.request = begin, end, ReadBytesMax, nil, 0
+	core.begin, core.end, core.bytes, core.messages, core.size, core.request = begin, end, ReadBytesMax, nil, 0, 0
 	core.isWanted, core.isDone, core.err = true, false, nil
 	r.driver.kick()
 	err := r.driver.await(ctx, "reading", func() bool { return core.isDone })

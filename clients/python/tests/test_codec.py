@@ -205,6 +205,26 @@ def test_a_control_socket_of_another_kind_is_refused():
         ready.receive(b"\x02" + (1 << 40).to_bytes(8, "big"))
 
 
+def test_ready_without_welcome_and_a_second_welcome_are_refused():
+    """A side without the broker's key answers HELLO with READY under a key that everybody knows."""
+    public, secret = salsa.key_pair()
+    curve = b"\xff" + bytes(8) + b"\x7f\3\0" + b"CURVE".ljust(20, b"\0") + bytes(32)
+    nonce = (1).to_bytes(8, "big")
+    ready = b"\x05READY" + nonce + salsa.seal(bytes(32), b"CurveZMQREADY---" + nonce, b"properties")
+    connection = zmtp.Connection(zmtp.Keys(public, *salsa.key_pair()))
+    with pytest.raises(ProtocolViolation):
+        connection.receive(curve + bytes([4, len(ready)]) + ready)
+    assert not connection.is_ready
+    connection = zmtp.Connection(zmtp.Keys(public, *salsa.key_pair()))
+    connection.receive(curve)
+    client = bytes(connection.out[64 + 2 + 80:][:32])  # behind greeting, frame, and the beginning of HELLO
+    box = salsa.seal(salsa.shared_key(client, secret), b"WELCOME-" + bytes(16), salsa.key_pair()[0] + bytes(96))
+    welcome = b"\4\xa8\7WELCOME" + bytes(16) + box
+    connection.receive(welcome)
+    with pytest.raises(ProtocolViolation):
+        connection.receive(welcome)
+
+
 def test_mutated_control_connections_end_in_errors():
     """Random bytes of a peer, in clear and behind the handshake of CURVE's client, end in messages or errors."""
     source = random.Random(9)

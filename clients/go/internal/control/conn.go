@@ -52,7 +52,7 @@ func (c *Conn) Ask(ctx context.Context, cmd string, fields map[string]any) (map[
 	}
 	defer func() { c.turn <- struct{}{} }()
 	for {
-		data, err := c.exchange(ctx, payload)
+		data, err := c.exchange(ctx, payload, onlyReads[cmd])
 		if err != nil {
 			return nil, c.reason(ctx, cmd, err)
 		}
@@ -85,8 +85,9 @@ func (c *Conn) reason(ctx context.Context, cmd string, err error) error {
 	return fault.Lost(err, "no connection to the broker at %s", c.Place.URI)
 }
 
-// exchange sends a request. Once more over a new connection, if an old one has ended in the meantime.
-func (c *Conn) exchange(ctx context.Context, payload []byte) ([]byte, error) {
+// exchange sends a request. Once more over a new connection, if an old one has ended in the meantime; but not if the broker may
+// have executed it and it changes something.
+func (c *Conn) exchange(ctx context.Context, payload []byte, isHarmless bool) ([]byte, error) {
 	select {
 	case <-c.closed:
 		return nil, net.ErrClosed
@@ -97,10 +98,11 @@ func (c *Conn) exchange(ctx context.Context, payload []byte) ([]byte, error) {
 	if err == nil {
 		return reply, nil
 	}
+	isHarmless = isHarmless || c.zmtp == nil || !c.zmtp.isWritten
 	c.disconnect() // a reply that comes later must not answer another request
 	var known *fault.Error
-	if isOld && ctx.Err() == nil && !errors.As(err, &known) {
-		return c.exchange(ctx, payload)
+	if isOld && isHarmless && ctx.Err() == nil && !errors.As(err, &known) {
+		return c.exchange(ctx, payload, isHarmless)
 	}
 	return nil, err
 }

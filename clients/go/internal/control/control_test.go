@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -187,12 +188,62 @@ func TestControlSocketsOfAnotherKindAreRefused(t *testing.T) {
 		{string(greeting("NULL")) + ready + "\x08\x00", nil, fault.ErrProtocol},
 		{string(greeting("CURVE")) + "\x04\xa8\x07WELCOME" + strings.Repeat("\x00", 160), keys, fault.ErrUnauthorized},
 		{string(greeting("CURVE")) + "\x04\x08\x07WELCOME", keys, fault.ErrProtocol},
-		{string(greeting("CURVE")) + "\x04\x26\x05READY" + strings.Repeat("\x00", 32), keys, fault.ErrUnauthorized},
+		{string(greeting("CURVE")) + "\x04\x26\x05READY" + strings.Repeat("\x00", 32), keys, fault.ErrProtocol},
 		{string(greeting("NULL")) + ready + "\x01\x00\x00\x02{", nil, io.ErrUnexpectedEOF},
 	} {
 		if err := opened([]byte(each.bytes), each.keys); !errors.Is(err, each.kind) && !(each.kind == io.ErrUnexpectedEOF && errors.Is(err, io.EOF)) {
 			t.Errorf("%.90q: %v", each.bytes, err)
 		}
+	}
+}
+
+// An impostor answers HELLO with READY under the key of zeros, which a client has before the WELCOME.
+func TestReadyWithoutWelcomeIsRefused(t *testing.T) {
+	nonce := []byte("\x00\x00\x00\x00\x00\x00\x00\x01")
+	ready := append([]byte("\x05READY"), nonce...)
+	ready = append(ready, nacl.Seal(nacl.Key{}, nonceOf("CurveZMQREADY---", nonce), readyProperties())...)
+	public, secret, err := nacl.NewPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &curveKeys{public: public, secret: secret, server: nacl.Key{9}}
+	_, err = openZMTP(peer{bytes.NewReader(append(greeting("CURVE"), zmtpFrame(flagCommand, ready)...)), io.Discard}, keys)
+	if !errors.Is(err, fault.ErrProtocol) {
+		t.Error("a side without the broker's key would get the password:", err)
+	}
+}
+
+// welcoming answers HELLO with the same WELCOME twice.
+type welcoming struct {
+	server nacl.Key // the secret one
+	out    bytes.Buffer
+}
+
+func (w *welcoming) Read(to []byte) (int, error) { return w.out.Read(to) }
+
+func (w *welcoming) Write(data []byte) (int, error) {
+	switch {
+	case data[0] == 0xFF:
+		w.out.Write(greeting("CURVE"))
+	case bytes.HasPrefix(data[2:], []byte("\x05HELLO")):
+		var client nacl.Key
+		copy(client[:], data[2+80:])
+		long := make([]byte, 16)
+		box := nacl.Seal(nacl.Shared(client, w.server), nonceOf("WELCOME-", long), make([]byte, 128))
+		welcome := zmtpFrame(flagCommand, append(append([]byte("\x07WELCOME"), long...), box...))
+		w.out.Write(append(welcome, welcome...))
+	}
+	return len(data), nil
+}
+
+func TestASecondWelcomeIsRefused(t *testing.T) {
+	public, secret, err := nacl.NewPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = openZMTP(&welcoming{server: secret}, &curveKeys{public: public, secret: secret, server: public})
+	if !errors.Is(err, fault.ErrProtocol) {
+		t.Error(err)
 	}
 }
 
@@ -220,6 +271,54 @@ func FuzzControl(f *testing.F) {
 			t.Error("a message without the right key was accepted")
 		}
 	})
+}
+
+// breaking answers requests, and ends the connection instead of the second answer.
+func breaking(listener net.Listener, sent *int32) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		z, err := openZMTP(conn, nil)
+		for err == nil {
+			var flags byte
+			if flags, _, err = z.frame(); err != nil || flags&flagMore != 0 {
+				continue
+			}
+			if atomic.AddInt32(sent, 1) == 2 {
+				break
+			}
+			_, err = conn.Write([]byte("\x01\x00\x00\x0f{\"status\":\"ok\"}"))
+		}
+		conn.Close()
+	}
+}
+
+func TestOnlyHarmlessRequestsAreSentAgain(t *testing.T) {
+	for cmd, times := range map[string]int32{"set_topic": 2, "list_topics": 3} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sent int32
+		go breaking(listener, &sent)
+		conn, err := NewConn(&Place{URI: "tcp://" + listener.Addr().String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if _, err := conn.Ask(ctx, "ping", nil); err != nil {
+			t.Error(err)
+		}
+		_, err = conn.Ask(ctx, cmd, nil)
+		if isLost := errors.Is(err, fault.ErrConnectionLost); isLost != (times == 2) || atomic.LoadInt32(&sent) != times {
+			t.Error(cmd, err, atomic.LoadInt32(&sent))
+		}
+		cancel()
+		conn.Close()
+		listener.Close()
+	}
 }
 
 func TestARequestEndsWithItsContextAndWithTheClient(t *testing.T) {

@@ -15,6 +15,10 @@ const ticketBytesMax = 512
 var ofAdministrators = map[string]bool{"create_topic": true, "delete_topic": true, "list_topics": true, "create_user": true,
 	"delete_user": true, "grant": true, "revoke": true, "list_users": true, "reload": true, "stats_all": true, "set_password": true}
 
+// Commands that may be executed twice. A second join makes another ticket.
+var onlyReads = map[string]bool{"ping": true, "version": true, "join": true, "stats": true, "stats_all": true, "list_topics": true,
+	"list_users": true, "list_dead": true, "list_delayed": true, "list_schedules": true}
+
 // Joins that would fail again.
 var finalJoins = map[string]bool{"invalid_json": true, "invalid_cmd": true, "invalid_request": true, "request_too_large": true,
 	"unauthorized_access": true, "topic_not_found": true, "not_supported": true, "invalid_argument": true}

@@ -19,8 +19,9 @@ const replyBytesMax = 1 << 26
 
 // zmtp is a client's side of a ZeroMQ connection (ZMTP 3, a REQ socket): in clear (NULL), or encrypted (CURVE, RFC 26).
 type zmtp struct {
-	stream io.ReadWriter
-	curve  *curve // nil: in clear
+	stream    io.ReadWriter
+	curve     *curve // nil: in clear
+	isWritten bool   // the connection has taken the whole last request
 }
 
 func zmtpFrame(flags byte, body []byte) []byte {
@@ -75,6 +76,7 @@ func (z *zmtp) handshake() error {
 	if _, err := z.stream.Write(zmtpFrame(flagCommand, first)); err != nil {
 		return err
 	}
+	isWelcomed := z.curve == nil
 	for {
 		flags, body, err := z.frame()
 		if err != nil {
@@ -85,14 +87,15 @@ func (z *zmtp) handshake() error {
 			return fault.Violation("the broker sent a message before the end of the handshake")
 		case bytes.HasPrefix(body, []byte("\x05ERROR")):
 			return fault.New("unauthorized_access", "the broker refuses this client's key: it has another key, or a list of clients")
-		case bytes.HasPrefix(body, []byte("\x05READY")):
+		case isWelcomed && bytes.HasPrefix(body, []byte("\x05READY")):
 			if z.curve != nil {
 				return z.curve.checkReady(body)
 			}
 			return nil
-		case z.curve == nil || !bytes.HasPrefix(body, []byte("\x07WELCOME")):
-			return fault.Violation("the broker sent an unknown command in the handshake")
+		case isWelcomed || !bytes.HasPrefix(body, []byte("\x07WELCOME")):
+			return fault.Violation("the broker sent a wrong command in the handshake")
 		}
+		isWelcomed = true // only the owner of the server key can make the WELCOME that initiate opens
 		initiate, err := z.curve.initiate(body)
 		if err != nil {
 			return err
@@ -127,6 +130,7 @@ func (z *zmtp) frame() (flags byte, body []byte, err error) {
 // ask sends a request and returns the last part of the reply.
 func (z *zmtp) ask(payload []byte) ([]byte, error) {
 	var out []byte
+	z.isWritten = false
 	for _, part := range []struct {
 		flags byte
 		body  []byte
@@ -140,6 +144,7 @@ func (z *zmtp) ask(payload []byte) ([]byte, error) {
 	if _, err := z.stream.Write(out); err != nil {
 		return nil, err
 	}
+	z.isWritten = true
 	for {
 		flags, body, err := z.frame()
 		if err != nil {

@@ -43,8 +43,9 @@ var kinds = map[string]error{
 	"limit_reached": ErrRefused, "no_space": ErrRefused, "too_large": ErrRefused, "busy": ErrRefused, "io_error": ErrRefused,
 	"corrupt": ErrRefused, "shutting_down": ErrRefused, "group_in_use": ErrRefused, "request_too_large": ErrRefused,
 	"address_in_use": ErrRefused, "out_of_sequence": ErrRefused,
-	"unauthorized_access": ErrUnauthorized, "fenced": ErrFenced, "unknown_producer": ErrInDoubt, "revoked": ErrRevoked,
-	"idle": ErrConnectionLost, "invalid_frame": ErrProtocol, "timeout": ErrTimeout, "cancelled": ErrTimeout, "closed": ErrClosed,
+	"unauthorized_access": ErrUnauthorized, "fenced": ErrFenced, "unknown_producer": ErrInDoubt, "in_doubt": ErrInDoubt,
+	"revoked": ErrRevoked,
+	"idle":    ErrConnectionLost, "invalid_frame": ErrProtocol, "timeout": ErrTimeout, "cancelled": ErrTimeout, "closed": ErrClosed,
 }
 
 var retryable = map[string]bool{

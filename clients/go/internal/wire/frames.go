@@ -10,7 +10,7 @@ import (
 // Sizes in bytes.
 const (
 	HeaderBytes      = 20
-	FrameBytesMax    = 1 << 31
+	FrameBytesMax    = 1<<31 - 1 // an int of 32 bits holds it
 	BatchHeaderBytes = 64
 	smallBytes       = 1 << 10
 	listBytes        = 1 << 16

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"testing"
@@ -395,4 +396,10 @@ func FuzzBatch(f *testing.F) {
 			t.Errorf("%x became %x", records, again)
 		}
 	})
+}
+
+func TestTheLongestFrameFitsIntoAnIntOf32Bits(t *testing.T) {
+	if int64(FrameBytesMax) > math.MaxInt32 {
+		t.Error(int64(FrameBytesMax))
+	}
 }

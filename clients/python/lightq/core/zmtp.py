@@ -40,6 +40,7 @@ class Connection:
         self.out = bytearray(b"\xff" + bytes(8) + b"\x7f\3\0" + mechanism.ljust(20, b"\0") + bytes(32))
         self._mechanism, self._data, self._greeted = mechanism, bytearray(), False
         self._is_first_part = True
+        self._is_welcomed = keys is None  # the other side has shown with its WELCOME that it has the broker's key
         self._queued: typing.List[bytes] = []
         self._curve: typing.Optional[_Curve] = _Curve(keys) if keys else None
 
@@ -107,10 +108,11 @@ class Connection:
             raise ProtocolViolation("the broker sent a message before the end of the handshake")
         if name == b"ERROR":
             raise Unauthorized("the broker refuses this client's key: it has another key, or a list of clients")
-        if self._curve and name == b"WELCOME":
+        if self._curve and name == b"WELCOME" and not self._is_welcomed:
+            self._is_welcomed = True
             self.out += _frame(_COMMAND, self._curve.initiate(body))
             return
-        if name != b"READY":
+        if name != b"READY" or not self._is_welcomed:
             raise ProtocolViolation(f"the broker sent {name[:16]!r} in the handshake")
         if self._curve:
             self._curve.check_ready(body)
