@@ -12,6 +12,7 @@ import lightq
 import lightq.aio
 import lightq.core.attempts
 import pytest
+from lightq.aio.driver import Driver
 from support import DEADLINE, until
 
 SHORT = 0.3
@@ -196,6 +197,29 @@ def test_cancelled_in_the_middle(where, after):
             with pytest.raises(asyncio.CancelledError):
                 await asyncio.wait_for(task, DEADLINE)
             assert (await q.ping())["status"] == "ok"
+            await until_left(q, group)
+    asyncio.run(main())
+
+
+def test_a_connection_that_is_made_when_its_object_is_given_up_ends(where, monkeypatch):
+    _, group = filled(where, 0)
+    connect, opening = Driver._connect, []
+
+    async def connect_and_give_up(driver, address):
+        session = await connect(driver, address)
+        opening[0].cancel()
+        return session
+
+    async def main():
+        async with lightq.aio.connect(**where) as q:
+            async def open_one():
+                return await q.consumer("t", group)
+            monkeypatch.setattr(Driver, "_connect", connect_and_give_up)
+            opening.append(asyncio.create_task(open_one()))
+            with pytest.raises(asyncio.CancelledError):
+                await opening[0]
+            for _ in range(100):  # a connection that goes on would join the group
+                await q.ping()
             await until_left(q, group)
     asyncio.run(main())
 

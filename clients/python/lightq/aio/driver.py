@@ -93,7 +93,7 @@ class Driver:
     # --- Connecting. -------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        while True:
+        while not self.is_closed:
             try:
                 error = await self._connected()
             except (Error, OSError, ssl.SSLError, asyncio.TimeoutError) as failure:
@@ -112,6 +112,10 @@ class Driver:
                 self.channel.fail(error)
             raise
         session = await asyncio.wait_for(self._connect(address), ATTEMPT_SECONDS)
+        # Before Python 3.12, a cancel is lost if it comes when what wait_for waits for has just ended.
+        if self.is_closed:
+            session.end(Closed("this object is closed"))
+            raise Closed("this object is closed")
         self._session = session
         session.link = new_link(address, self.channel, self._name, self.loop.time())
         self.progress()
