@@ -143,7 +143,7 @@ func (c *consuming) handleOpened(frame wire.Frame) error {
 		return err
 	}
 	delete(c.requests, frame.Request)
-	c.isAckLost = false // what was lost comes again
+	c.isAckLost = false // lost messages come again
 	c.opened, c.channel, c.isOpen, c.opens = opened, frame.Channel, true, c.opens+1
 	if c.hasFleetingCursor() {
 		c.start, c.incarnation = At(opened.Next), opened.Incarnation

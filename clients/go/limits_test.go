@@ -94,7 +94,7 @@ func TestMoreMessagesThanRequestedAreAViolation(t *testing.T) {
 	}
 	is(t, c.core.handle(deliver(0, 3, 1), now), ErrProtocol)
 	c, _ = consumingOf(t, 10, 5)
-	if err := c.core.handle(deliver(0, 0, 2), now); err != nil { // the second one may be longer than what is left
+	if err := c.core.handle(deliver(0, 0, 2), now); err != nil { // the second one may be longer than the rest
 		t.Error(err)
 	}
 	is(t, c.core.handle(deliver(0, 2, 1), now), ErrProtocol)
