@@ -43,6 +43,24 @@ if(TARGET lightq)
   endif()
 endif()
 
+# lightq_install_library(NAME): installs the package of a library of this architecture, with the component NAME: its
+# targets lightq-NAME-targets, and files for find_package(lightq COMPONENTS NAME) and for pkg-config (lightq-NAME).
+function(lightq_install_library name)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lightq-${name})
+  install(EXPORT lightq-${name}-targets NAMESPACE lightq:: DESTINATION ${package_dir} COMPONENT ${name})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/lightq-${name}-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/lightq-${name}-config.cmake ${PROJECT_BINARY_DIR}/lightq-${name}-config-version.cmake
+          DESTINATION ${package_dir} COMPONENT ${name})
+  # The package that names the components, for installations of this one alone.
+  install(FILES ${PROJECT_BINARY_DIR}/lightq-config.cmake ${PROJECT_BINARY_DIR}/lightq-config-version.cmake
+          DESTINATION ${LIGHTQ_PACKAGE_DIR} COMPONENT ${name})
+  set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH LIGHTQ_PC_PREFIX /${pc_dir} /)
+  string(REGEX REPLACE "/$" "" LIGHTQ_PC_PREFIX "${LIGHTQ_PC_PREFIX}")
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/lightq-${name}.pc.in ${PROJECT_BINARY_DIR}/lightq-${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/lightq-${name}.pc DESTINATION ${pc_dir} COMPONENT ${name})
+endfunction()
+
 if(TARGET lightq_log)
   include(${PROJECT_SOURCE_DIR}/cmake/LightqInstallLog.cmake)
 endif()

@@ -8,7 +8,8 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   # Links with mold if it is installed: it is several times as fast as GNU ld. GCC accepts it from version 12.1 on.
   find_program(LIGHTQ_MOLD mold)
-  if(LIGHTQ_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+  if(LIGHTQ_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang"
+                      OR CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
     add_link_options(-fuse-ld=mold)
   endif()
   # The optimised build keeps assert(), because assertions protect users' data.
@@ -52,10 +53,6 @@ function(lightq_target name)
     # GCC 12 mistakes "literal" + std::string for overlapping memory and warns (its bug 105329).
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
     lightq_harden(${name})
-    # The sanitizer does not model fences. None of ours orders accesses that are not atomic.
-    if(LIGHTQ_SANITIZE MATCHES thread)
-      target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
-    endif()
   endif()
 endfunction()
 

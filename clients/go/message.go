@@ -167,7 +167,7 @@ func messages(d wire.Delivered) (all []Message, base uint64, err error) {
 }
 
 // Context returns a context for the work on the message. It ends when the broker has taken the message back, when the
-// message is settled, when the consumer is closed, and with the context that was given to Next or Receive.
+// message is settled, when the consumer is closed, and with the context that was given to Next or Handle.
 func (m *Message) Context() context.Context {
 	if m.consumer == nil {
 		return context.Background()

@@ -72,7 +72,7 @@ func DataDir(name string) Option { return func(o *clientOptions) { o.place.DataD
 // encrypted.
 func Transport(name string) Option { return func(o *clientOptions) { o.transport = name } }
 
-// Name is shown to people in the broker's statistics; at most 128 bytes.
+// Name is shown in the broker's logs; at most 128 bytes.
 func Name(name string) Option { return func(o *clientOptions) { o.name = name } }
 
 // Timeout bounds calls with a context without a deadline, except Send, Next, Receive and Handle; 30 s by default.

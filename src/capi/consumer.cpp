@@ -60,17 +60,8 @@ extern "C" {
 
 int lightq_consumer_open(lightq_client* client, const char* topic, const lightq_consumer_options* options,
                          lightq_consumer** consumer) {
-  if (consumer == nullptr) return fail_argument("there is no place for the consumer");
-  *consumer = nullptr;
-  if (client == nullptr) return fail_null_handle();
-  if (topic == nullptr) return fail_argument("the topic is null");
-  return guarded([&]() -> int {
-    auto opening = opening_of(options);
-    if (!opening) return fail(opening.error());
-    auto made = client->client.consumer(topic, std::move(opening->options), opening->transport);
-    if (!made) return fail(made.error());
-    *consumer = new lightq_consumer{std::move(*made)};
-    return LIGHTQ_OK;
+  return open_handle(client, topic, options, consumer, [](auto& of, const char* name, auto& opening) {
+    return of.consumer(name, std::move(opening.options), opening.transport);
   });
 }
 

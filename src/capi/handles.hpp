@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stop_token>
+#include <utility>
 #include <vector>
 
 #include <lightq/lightq.h>
@@ -11,6 +12,7 @@
 #include <lightq/reader.hpp>
 
 #include "capi/boundary.hpp"
+#include "capi/conversions.hpp"
 
 /// Threads may share it.
 struct lightq_client {
@@ -38,3 +40,26 @@ struct lightq_reader {
 struct lightq_watch {
   std::stop_token token;
 };
+
+namespace lightq::capi {
+
+/// Opens a producer, consumer or reader: `make(client, topic, opening)` returns the C++ object. `*handle` is
+/// null after an error.
+template <typename Options, typename Handle, typename Make>
+int open_handle(lightq_client* client, const char* topic, const Options* options, Handle** handle,
+                const Make& make) {
+  if (handle == nullptr) return fail_argument("there is no place for the handle");
+  *handle = nullptr;
+  if (client == nullptr) return fail_null_handle();
+  if (topic == nullptr) return fail_argument("the topic is null");
+  return guarded([&]() -> int {
+    auto opening = opening_of(options);
+    if (!opening) return fail(opening.error());
+    auto made = make(client->client, topic, *opening);
+    if (!made) return fail(made.error());
+    *handle = new Handle{std::move(*made)};
+    return LIGHTQ_OK;
+  });
+}
+
+}  // namespace lightq::capi

@@ -134,17 +134,8 @@ extern "C" {
 
 int lightq_producer_open(lightq_client* client, const char* topic, const lightq_producer_options* options,
                          lightq_producer** producer) {
-  if (producer == nullptr) return fail_argument("there is no place for the producer");
-  *producer = nullptr;
-  if (client == nullptr) return fail_null_handle();
-  if (topic == nullptr) return fail_argument("the topic is null");
-  return guarded([&]() -> int {
-    auto opening = opening_of(options);
-    if (!opening) return fail(opening.error());
-    auto made = client->client.producer(topic, std::move(opening->options), opening->transport);
-    if (!made) return fail(made.error());
-    *producer = new lightq_producer{std::move(*made)};
-    return LIGHTQ_OK;
+  return open_handle(client, topic, options, producer, [](auto& of, const char* name, auto& opening) {
+    return of.producer(name, std::move(opening.options), opening.transport);
   });
 }
 
@@ -190,6 +181,7 @@ int lightq_flush(lightq_producer* producer, int timeout_ms) {
 
 int lightq_wait_settled(lightq_producer* producer, uint64_t number, int timeout_ms) {
   return in_turn(producer, [&](lightq_producer& of) -> int {
+    if (number >= of.producer.stats().sent) return fail_argument("no message of this number was sent");
     return code_of(of.producer.wait_settled(number, timeout_of(timeout_ms)));
   });
 }

@@ -49,17 +49,8 @@ int lightq_message_header(const lightq_message* message, const char* name, light
 
 int lightq_reader_open(lightq_client* client, const char* topic, const lightq_reader_options* options,
                        lightq_reader** reader) {
-  if (reader == nullptr) return fail_argument("there is no place for the reader");
-  *reader = nullptr;
-  if (client == nullptr) return fail_null_handle();
-  if (topic == nullptr) return fail_argument("the topic is null");
-  return guarded([&]() -> int {
-    auto opening = opening_of(options);
-    if (!opening) return fail(opening.error());
-    auto made = client->client.reader(topic, std::move(opening->options), opening->transport);
-    if (!made) return fail(made.error());
-    *reader = new lightq_reader{std::move(*made)};
-    return LIGHTQ_OK;
+  return open_handle(client, topic, options, reader, [](auto& of, const char* name, auto& opening) {
+    return of.reader(name, std::move(opening.options), opening.transport);
   });
 }
 

@@ -153,6 +153,14 @@ class Browser:
                    "logged in")
 
     @contextlib.contextmanager
+    def in_new_documents(self, source):
+        """A context in which pages that are opened run a script first."""
+        added = self.call("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
+        try:
+            yield
+        finally:
+            self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+
     def answering(self, where, script):
         """A context in which pages that are opened receive other answers from URLs that contain `where`: `script` is a
         function in the page that returns the content in place of the broker's."""
@@ -165,13 +173,8 @@ class Browser:
                 return new Response(JSON.stringify(change(await answer.json())));
             }};
         }}"""
-        added = self.call("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
-        try:
-            yield
-        finally:
-            self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+        return self.in_new_documents(source)
 
-    @contextlib.contextmanager
     def refusing(self, where):
         """A context in which pages that are opened get no answer from URLs that contain `where`, until the page calls
         `answerAgain()`."""
@@ -181,11 +184,7 @@ class Browser:
             window.answerAgain = () => {{ isRefusing = false; }};
             window.fetch = (url, options) => isRefusing && url.includes({json.dumps(where)}) ? Promise.reject(new TypeError('refused')) : real(url, options);
         }}"""
-        added = self.call("Page.addScriptToEvaluateOnNewDocument", source=source)["identifier"]
-        try:
-            yield
-        finally:
-            self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+        return self.in_new_documents(source)
 
     def choose_file(self, selector, file):
         """Gives a file to a field for files."""

@@ -7,6 +7,7 @@ import pathlib
 import signal
 import socket as sockets
 import subprocess
+import tempfile
 import time
 
 import zmq
@@ -375,6 +376,18 @@ class Broker:
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def running_with_topic():
+    """Starts a broker with the topic `t`, and stops it. It must live until then."""
+    with tempfile.TemporaryDirectory(prefix="lq-") as directory:
+        broker = Broker(directory).start()
+        try:
+            broker.control().create("t", "file")
+            yield broker
+        finally:
+            broker.close()
 
 
 @contextlib.contextmanager

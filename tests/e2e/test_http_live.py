@@ -230,6 +230,20 @@ def test_messages_are_found_by_their_key(http):
     assert http.get(TOPIC).json()["groups"] == []
 
 
+def test_a_search_within_long_batches_misses_nothing(http):
+    """The search of such a batch takes several turns of the broker."""
+    lines = [{"payload": "", "key": "a"}] * 8_000 + [{"payload": str(number), "key": "z"} for number in range(1_500)]
+    content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    assert http.ask("POST", f"{TOPIC}/messages?confirm=received", content, Content_Type="application/x-ndjson").status == 200
+    found, place = [], 0
+    for expected in 1_000, 500:
+        answer = http.get(f"{TOPIC}/browse?key=z&max=1000&from={place}").json()
+        assert len(answer["messages"]) == expected
+        found += [int(message["payload"]) for message in answer["messages"]]
+        place = answer["next"]
+    assert found == list(range(1_500))
+
+
 def test_a_search_ends_after_a_bounded_number_of_messages(http):
     lines = json.dumps({"payload": "", "key": "a"}) + "\n"
     for _ in range(21):

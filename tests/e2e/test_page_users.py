@@ -91,13 +91,14 @@ def test_definitions_are_exported_and_imported(page, http, url, tmp_path):
     orders["ring_bytes"] *= 2
     found["topics"].append({"topic": "payments", "broker_type": "queue_file"})
     found["users"].append({"user_id": "ann", "rights": [{"topic": "*", "rights": ["consume"]}]})
+    found["users"].append({"user_id": "backup", "uid": 1000, "admin": True, "rights": [{"topic": "*", "rights": ["manage"]}]})
     choose(found)
-    page.sees("Make 3 changes")
+    page.sees("Make 4 changes")
     dialog = page.run("document.querySelector('dialog').innerText")
-    for text in "cannot change after the topic was created: ring_bytes", "ann: needs a password", "payments", '"max_attempts":5', '"message_ttl_ms":60000':
+    for text in "cannot change after the topic was created: ring_bytes", "ann: needs a password", "payments", "backup", '"uid":1000', '"admin":true', '"manage"', '"max_attempts":5', '"message_ttl_ms":60000':
         assert text in dialog, dialog
     assert stats(http, "orders")["settings"]["message_ttl_ms"] == 0
     page.click("dialog button[type=submit]")
-    page.sees("3 changes were made.")
+    page.sees("4 changes were made.")
     assert stats(http, "orders")["settings"]["message_ttl_ms"] == 60000 and stats(http, "payments")["topic_type"] == "queue_file"
     assert group_of(http, "orders", "billing")["settings"]["max_attempts"] == 5

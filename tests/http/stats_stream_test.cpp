@@ -67,6 +67,22 @@ TEST(StatsText, HasABoundOnTopicsAndSaysSo) {
   EXPECT_THAT(event, Not(HasSubstr("\"b\"")));
 }
 
+TEST(StatsText, ATopicBeforeTheOthersTakesThePlaceOfTheLastOneOnly) {
+  StatsText text(2);
+  text.begin_round();
+  EXPECT_TRUE(text.add(topic_with("b", 1)));
+  EXPECT_TRUE(text.add(topic_with("c", 1)));
+  EXPECT_THAT(text.take_last({}), HasSubstr("\"partial\":false"));
+  text.begin_round();
+  EXPECT_TRUE(text.add(topic_with("a", 1)));
+  EXPECT_TRUE(text.add(topic_with("b", 1)));
+  EXPECT_FALSE(text.add(topic_with("c", 1)));
+  const std::string event = text.take_last({});
+  EXPECT_THAT(event, HasSubstr("\"topics\":[{\"topic\":\"a\""));
+  EXPECT_THAT(event, HasSubstr("\"gone\":[\"c\"]"));
+  EXPECT_THAT(event, HasSubstr("\"partial\":true"));
+}
+
 TEST(StatsText, HasTheBrokerIfAsked) {
   StatsText text(1);
   text.begin_round();

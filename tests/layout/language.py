@@ -40,7 +40,7 @@ def prose(path, text):
         text = re.sub(r"^    .*$", " ", text, flags=re.M)
         text = re.sub(r"\]\([^)]*\)", "]", text)
         return re.sub(r"`[^`]*`", "X", text)
-    parts = {".hpp": _CPP_PARTS, ".cpp": _CPP_PARTS, ".go": _CPP_PARTS, ".py": _PYTHON_PARTS}.get(path[path.rfind("."):])
+    parts = {".hpp": _CPP_PARTS, ".cpp": _CPP_PARTS, ".h": _CPP_PARTS, ".c": _CPP_PARTS, ".go": _CPP_PARTS, ".py": _PYTHON_PARTS}.get(path[path.rfind("."):])
     if parts is None:
         return ""
     groups = (2, 3) if parts is _CPP_PARTS else (1, 2)

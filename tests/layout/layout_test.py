@@ -115,6 +115,7 @@ PLANTED = [
     (python_rules.python_client_imports, "clients/python/lightq/core/a.py", "from .. import driver", "module driver"),
     (python_rules.python_client_imports, "clients/python/lightq/aio/a.py", "from ..driver import Driver", "module driver"),
     (rules.long_files, "clients/go/a.go", "\n" * 501, "501 lines"),
+    (rules.long_files, "include/lightq/a.h", "\n" * 501, "501 lines"),
     (go_rules.go_client_imports, "clients/go/a.go", 'import "example.org/x/zmq"', "imports example.org/x/zmq"),
     (go_rules.go_client_imports, "clients/go/a.go", 'import (\n\t"net"\n\tz "C"\n)', "imports C"),
     (go_rules.go_client_imports, "clients/go/internal/wire/a.go", 'import (\n\t"net"\n)', "imports net in wire"),

@@ -213,7 +213,7 @@ def impure_layers(tree):
 def long_files(tree):
     for path, text in tree.items():
         lines = text.count("\n")
-        if path.endswith(CPP + (".py", ".go")) and lines > FILE_LINES_MAX:
+        if path.endswith(CPP + (".py", ".go", ".c", ".h")) and lines > FILE_LINES_MAX:
             yield f"{path}: {lines} lines, {FILE_LINES_MAX} allowed"
 
 

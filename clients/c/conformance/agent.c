@@ -1,5 +1,5 @@
-/* The C client's agent for the conformance kit: does the commands of clients/conformance/README.md with lightq.h
-   alone. */
+/* The C client's agent for the conformance kit: does the commands of clients/conformance/README.md with
+   lightq.h alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,17 +8,19 @@
 enum { OBJECTS_MAX = 64 };
 
 struct object {
-  char *name;
-  struct agent_producer *producer; /* or */
-  struct agent_consumer *consumer;
+  char* name;
+  struct agent_producer* producer; /* or */
+  struct agent_consumer* consumer;
 };
 
 static struct object objects[OBJECTS_MAX];
 
-static char *copy_of(const char *text) { return text == NULL ? NULL : strdup(text); }
+static char* copy_of(const char* text) {
+  return text == NULL ? NULL : strdup(text);
+}
 
 /* Returns the object of this name, or a free one. */
-static struct object *object_named(const char *name) {
+static struct object* object_named(const char* name) {
   size_t i;
   for (i = 0; i < OBJECTS_MAX && objects[i].name != NULL; ++i) {
     if (strcmp(objects[i].name, name) == 0) return &objects[i];
@@ -27,7 +29,7 @@ static struct object *object_named(const char *name) {
   return &objects[i];
 }
 
-static void empty(struct object *of) {
+static void empty(struct object* of) {
   if (of->producer != NULL) {
     lightq_producer_free(of->producer->producer);
     free(of->producer->outcomes);
@@ -35,7 +37,7 @@ static void empty(struct object *of) {
   }
   if (of->consumer != NULL) {
     while (of->consumer->kept != NULL) {
-      struct agent_kept *kept = of->consumer->kept;
+      struct agent_kept* kept = of->consumer->kept;
       of->consumer->kept = kept->next;
       free(kept);
     }
@@ -46,17 +48,17 @@ static void empty(struct object *of) {
   of->consumer = NULL;
 }
 
-int agent_client(const struct agent *agent, const struct json *command, lightq_client **client) {
+int agent_client(const struct agent* agent, const struct json* command, lightq_client** client) {
   lightq_options options = agent->options;
   options.connect_timeout_ms = (int)json_number(command, "timeout_ms", 10000);
   return lightq_connect(&options, client);
 }
 
-static int connect_agent(struct agent *agent, const struct json *command) {
+static int connect_agent(struct agent* agent, const struct json* command) {
   const lightq_options fresh = LIGHTQ_OPTIONS_INIT;
-  const char *transport = json_text(command, "transport", "");
-  char *user = copy_of(json_text(command, "user", NULL));
-  char *password = copy_of(json_text(command, "password", NULL));
+  const char* transport = json_text(command, "transport", "");
+  char* user = copy_of(json_text(command, "user", NULL));
+  char* password = copy_of(json_text(command, "password", NULL));
   agent->options = fresh;
   agent->options.uri = copy_of(json_text(command, "uri", NULL));
   agent->options.server_key = copy_of(json_text(command, "server_key", NULL));
@@ -75,8 +77,8 @@ static int connect_agent(struct agent *agent, const struct json *command) {
   return lightq_connect(&agent->options, &agent->client);
 }
 
-static int stats(struct agent *agent, const struct json *command, FILE *more) {
-  char *reply;
+static int stats(struct agent* agent, const struct json* command, FILE* more) {
+  char* reply;
   struct json parsed;
   const int code = lightq_stats(agent->client, json_text(command, "topic", NULL), &reply);
   if (code != LIGHTQ_OK) return code;
@@ -89,8 +91,8 @@ static int stats(struct agent *agent, const struct json *command, FILE *more) {
   return LIGHTQ_OK;
 }
 
-static int open_object(struct agent *agent, const struct json *command, int produces, FILE *more) {
-  struct object *of = object_named(json_text(command, "as", ""));
+static int open_object(struct agent* agent, const struct json* command, int produces, FILE* more) {
+  struct object* of = object_named(json_text(command, "as", ""));
   if (of->name == NULL) of->name = copy_of(json_text(command, "as", ""));
   empty(of);
   if (produces) {
@@ -101,15 +103,15 @@ static int open_object(struct agent *agent, const struct json *command, int prod
   return of->consumer == NULL ? LIGHTQ_NO_MEMORY : consume_open(agent, command, of->consumer);
 }
 
-static int create_topic(struct agent *agent, const struct json *command) {
+static int create_topic(struct agent* agent, const struct json* command) {
   const int is_file = strcmp(json_text(command, "broker_type", ""), "file") == 0;
   return lightq_create_topic(agent->client, json_text(command, "topic", NULL),
                              is_file ? "{\"broker_type\":\"file\"}" : NULL);
 }
 
-static int run(struct agent *agent, const struct json *command, FILE *more) {
-  const char *what = json_text(command, "do", "");
-  struct object *of;
+static int run(struct agent* agent, const struct json* command, FILE* more) {
+  const char* what = json_text(command, "do", "");
+  struct object* of;
   if (strcmp(what, "connect") == 0) return connect_agent(agent, command);
   if (strcmp(what, "create_topic") == 0) return create_topic(agent, command);
   if (strcmp(what, "delete_topic") == 0)
@@ -124,10 +126,11 @@ static int run(struct agent *agent, const struct json *command, FILE *more) {
   return LIGHTQ_INVALID_ARGUMENT;
 }
 
-static void reply_to(const struct json *command, int code, const char *more) {
-  printf("{\"id\":%lld,\"ok\":%s", (long long)json_number(command, "id", 0), code == LIGHTQ_OK ? "true" : "false");
+static void reply_to(const struct json* command, int code, const char* more) {
+  printf("{\"id\":%lld,\"ok\":%s", (long long)json_number(command, "id", 0),
+         code == LIGHTQ_OK ? "true" : "false");
   if (code != LIGHTQ_OK) {
-    const char *text = lightq_last_error()->text;
+    const char* text = lightq_last_error()->text;
     printf(",\"error\":\"%s\",\"text\":", lightq_strerror(code));
     json_write(stdout, text, strlen(text));
   }
@@ -137,20 +140,22 @@ static void reply_to(const struct json *command, int code, const char *more) {
 
 int main(void) {
   struct agent agent = {LIGHTQ_OPTIONS_INIT, NULL, LIGHTQ_TRANSPORT_AUTO};
-  char *line = NULL;
+  char* line = NULL;
   size_t capacity = 0, i;
   int ends = 0;
-  printf("{\"client\":\"C\",\"version\":\"%s\",\"features\":[\"control\",\"keys\",\"delayed\",\"ttl\",\"leases\",\"dead\","
-         "\"seek\",\"read\",\"tls\",\"ipc\",\"epoch\"]}\n",
-         lightq_version());
+  printf(
+      "{\"client\":\"C\",\"version\":\"%s\",\"features\":[\"control\",\"keys\",\"delayed\",\"ttl\","
+      "\"leases\",\"dead\","
+      "\"seek\",\"read\",\"tls\",\"ipc\",\"epoch\"]}\n",
+      lightq_version());
   fflush(stdout);
   while (!ends && getline(&line, &capacity, stdin) > 0) {
     struct json command = json_parse(line);
-    char *more_text = NULL;
+    char* more_text = NULL;
     size_t more_bytes = 0;
     ends = strcmp(json_text(&command, "do", ""), "exit") == 0;
     if (!ends) {
-      FILE *more = open_memstream(&more_text, &more_bytes);
+      FILE* more = open_memstream(&more_text, &more_bytes);
       const int code = run(&agent, &command, more);
       fclose(more);
       reply_to(&command, code, more_text);

@@ -4,9 +4,9 @@
 
 #include "agent.h"
 
-static void report(void *user, const lightq_report *told) {
-  static const char *const fates[] = {"confirmed", "refused", "unknown"};
-  struct agent_producer *of = user;
+static void report(void* user, const lightq_report* told) {
+  static const char* const fates[] = {"confirmed", "refused", "unknown"};
+  struct agent_producer* of = user;
   char item[200], code[64] = "null";
   int bytes;
   if (told->code != LIGHTQ_OK) snprintf(code, sizeof code, "\"%s\"", lightq_strerror(told->code));
@@ -18,11 +18,12 @@ static void report(void *user, const lightq_report *told) {
   of->outcomes_bytes += (size_t)bytes;
 }
 
-int produce_open(const struct agent *agent, const struct json *command, struct agent_producer *to, FILE *more) {
+int produce_open(const struct agent* agent, const struct json* command, struct agent_producer* to,
+                 FILE* more) {
   lightq_producer_options options = LIGHTQ_PRODUCER_OPTIONS_INIT;
   lightq_identity identity = LIGHTQ_IDENTITY_INIT;
-  const char *level = json_text(command, "level", "");
-  lightq_client *client;
+  const char* level = json_text(command, "level", "");
+  lightq_client* client;
   int code;
   identity.id = (uint64_t)json_number(command, "producer_id", 0);
   identity.epoch = (int)json_number(command, "epoch", 0);
@@ -43,11 +44,11 @@ int produce_open(const struct agent *agent, const struct json *command, struct a
 }
 
 /* Takes the headers, which are pairs. Returns how many there are. */
-static size_t headers_of(const struct json *command, lightq_header *headers, size_t most) {
-  const struct json *pairs = json_member(command, "headers");
+static size_t headers_of(const struct json* command, lightq_header* headers, size_t most) {
+  const struct json* pairs = json_member(command, "headers");
   size_t count = 0;
   for (; pairs != NULL && count < pairs->count && count < most; ++count) {
-    const struct json *pair = pairs->items[count].items;
+    const struct json* pair = pairs->items[count].items;
     headers[count].name = pair[0].text;
     headers[count].name_bytes = strlen(pair[0].text);
     headers[count].value = pair[1].text;
@@ -56,13 +57,13 @@ static size_t headers_of(const struct json *command, lightq_header *headers, siz
   return count;
 }
 
-static int produce(struct agent_producer *of, const struct json *command, unsigned long long *sent) {
+static int produce(struct agent_producer* of, const struct json* command, unsigned long long* sent) {
   const struct json *sizes = json_member(command, "sizes"), *keys = json_member(command, "keys");
   const size_t count = sizes != NULL ? sizes->count : (size_t)json_number(command, "count", 0);
-  FILE *file = fopen(json_text(command, "file", ""), "rb");
+  FILE* file = fopen(json_text(command, "file", ""), "rb");
   lightq_attributes attributes = LIGHTQ_ATTRIBUTES_INIT;
   lightq_header headers[64];
-  char *body = NULL;
+  char* body = NULL;
   int code = LIGHTQ_OK;
   if (file == NULL) abort();
   attributes.headers = headers;
@@ -85,7 +86,7 @@ static int produce(struct agent_producer *of, const struct json *command, unsign
   return code;
 }
 
-int produce_command(struct agent_producer *of, const char *what, const struct json *command, FILE *more) {
+int produce_command(struct agent_producer* of, const char* what, const struct json* command, FILE* more) {
   const int timeout_ms = (int)json_number(command, "timeout_ms", 10000);
   unsigned long long sent = 0;
   int code = LIGHTQ_INVALID_ARGUMENT;

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void malformed(const char *at) {
+static void malformed(const char* at) {
   fprintf(stderr, "malformed JSON at: %.40s\n", at);
   exit(2);
 }
 
-static void *grown(void *items, size_t count, size_t bytes) {
+static void* grown(void* items, size_t count, size_t bytes) {
   size_t capacity = 8;
   if (count >= 8 && (count & (count - 1)) != 0) return items; /* capacities are powers of two */
   if (count > 0 && count < 8) return items;
@@ -19,16 +19,18 @@ static void *grown(void *items, size_t count, size_t bytes) {
   return items;
 }
 
-static const char *skip(const char *at) { return at + strspn(at, " \t\r\n"); }
+static const char* skip(const char* at) {
+  return at + strspn(at, " \t\r\n");
+}
 
-static unsigned hex4(const char *at) {
+static unsigned hex4(const char* at) {
   char digits[5] = {0};
   strncpy(digits, at, 4);
   return (unsigned)strtoul(digits, NULL, 16);
 }
 
 /* Writes a character as UTF-8, and returns the end. */
-static char *put_utf8(char *to, unsigned character) {
+static char* put_utf8(char* to, unsigned character) {
   if (character < 0x80) {
     *to++ = (char)character;
   } else if (character < 0x800) {
@@ -48,9 +50,9 @@ static char *put_utf8(char *to, unsigned character) {
 }
 
 /* Reads a string that begins behind the quote. */
-static const char *read_string(const char *at, char **text) {
+static const char* read_string(const char* at, char** text) {
   static const char letters[] = "bfnrt", values[] = "\b\f\n\r\t";
-  char *to = malloc(strlen(at) + 1);
+  char* to = malloc(strlen(at) + 1);
   if (to == NULL) abort();
   *text = to;
   while (*at != '"') {
@@ -69,7 +71,7 @@ static const char *read_string(const char *at, char **text) {
       }
       to = put_utf8(to, character);
     } else {
-      const char *letter = strchr(letters, *at);
+      const char* letter = strchr(letters, *at);
       *to++ = *at != '\0' && letter != NULL ? values[letter - letters] : *at;
       ++at;
     }
@@ -78,10 +80,10 @@ static const char *read_string(const char *at, char **text) {
   return at + 1;
 }
 
-static const char *read_value(const char *at, struct json *value);
+static const char* read_value(const char* at, struct json* value);
 
 /* Reads the items of an array or object up to `end`. */
-static const char *read_items(const char *at, struct json *value, char end) {
+static const char* read_items(const char* at, struct json* value, char end) {
   for (at = skip(at); *at != end; at = skip(at)) {
     value->items = grown(value->items, value->count, sizeof *value->items);
     if (end == '}') {
@@ -100,8 +102,8 @@ static const char *read_items(const char *at, struct json *value, char end) {
   return at + 1;
 }
 
-static const char *read_value(const char *at, struct json *value) {
-  char *end;
+static const char* read_value(const char* at, struct json* value) {
+  char* end;
   memset(value, 0, sizeof *value);
   at = skip(at);
   if (*at == '"') {
@@ -124,13 +126,13 @@ static const char *read_value(const char *at, struct json *value) {
   return end;
 }
 
-struct json json_parse(const char *line) {
+struct json json_parse(const char* line) {
   struct json value;
   if (*skip(read_value(line, &value)) != '\0') malformed(line);
   return value;
 }
 
-void json_free(struct json *value) {
+void json_free(struct json* value) {
   size_t i;
   for (i = 0; i < value->count; ++i) {
     json_free(&value->items[i]);
@@ -141,7 +143,7 @@ void json_free(struct json *value) {
   free(value->names);
 }
 
-const struct json *json_member(const struct json *object, const char *name) {
+const struct json* json_member(const struct json* object, const char* name) {
   size_t i;
   for (i = 0; object->names != NULL && i < object->count; ++i) {
     if (strcmp(object->names[i], name) == 0) return &object->items[i];
@@ -149,17 +151,18 @@ const struct json *json_member(const struct json *object, const char *name) {
   return NULL;
 }
 
-const char *json_text(const struct json *object, const char *name, const char *otherwise) {
-  const struct json *found = json_member(object, name);
+const char* json_text(const struct json* object, const char* name, const char* otherwise) {
+  const struct json* found = json_member(object, name);
   return found != NULL && found->type == JSON_STRING ? found->text : otherwise;
 }
 
-int64_t json_number(const struct json *object, const char *name, int64_t otherwise) {
-  const struct json *found = json_member(object, name);
-  return found != NULL && (found->type == JSON_NUMBER || found->type == JSON_BOOL) ? found->number : otherwise;
+int64_t json_number(const struct json* object, const char* name, int64_t otherwise) {
+  const struct json* found = json_member(object, name);
+  return found != NULL && (found->type == JSON_NUMBER || found->type == JSON_BOOL) ? found->number
+                                                                                   : otherwise;
 }
 
-void json_write(FILE *to, const char *text, size_t bytes) {
+void json_write(FILE* to, const char* text, size_t bytes) {
   size_t i;
   fputc('"', to);
   for (i = 0; i < bytes; ++i) {

@@ -14,7 +14,7 @@ def struct(name):
     body = re.search(r"typedef struct " + name + r" \{\n(.*?)\n\}", HEADER, re.S)[1]
     fields = []
     for kind, field in re.findall(r"^\s*(.*?)(\w+);", body, re.M):
-        of_kind = TYPES.get(kind.strip()) or (ctypes.c_char_p if kind.strip() == "const char *" else ctypes.c_void_p)
+        of_kind = TYPES.get(kind.strip()) or (ctypes.c_char_p if kind.strip() == "const char*" else ctypes.c_void_p)
         fields.append((field, of_kind))
 
     def begin(self, **values):

@@ -4,14 +4,13 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 import pytest  # noqa: E402
 from harness import variable  # noqa: E402
-from support import ADMIN_PASSWORD, DEADLINE, Broker  # noqa: E402
+from support import ADMIN_PASSWORD, DEADLINE, running_with_topic  # noqa: E402
 
 LIBRARY = pathlib.Path(variable("LIGHTQ_C_LIBRARY"))
 COMPILERS = {"c": variable("LIGHTQ_CC"), "c++": variable("LIGHTQ_CXX")}
@@ -20,12 +19,8 @@ STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"]
 
 @pytest.fixture(scope="session")
 def broker():
-    """A broker with the topic `t`. It must live through all tests."""
-    with tempfile.TemporaryDirectory(prefix="lq-") as directory:
-        made = Broker(directory).start()
-        made.control().create("t", "file")
+    with running_with_topic() as made:
         yield made
-        made.close()
 
 
 def compiled(source, program, *flags):

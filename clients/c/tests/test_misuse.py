@@ -173,6 +173,8 @@ def test_bad_messages_are_refused_and_the_producer_stays_usable(broker):
         given = ctypes.byref(attributes) if attributes else None
         assert call("lightq_send", out, body, ctypes.c_size_t(size), given, 0) == expected, (size, last_text())
     assert call("lightq_send_confirmed", out, None, 0, None, WAIT) == "ok"  # an empty message
+    assert call("lightq_wait_settled", out, ctypes.c_uint64(0), WAIT) == "ok"
+    assert call("lightq_wait_settled", out, ctypes.c_uint64(1), -1) == "invalid_argument", "it was never sent"
     assert call("lightq_producer_close", out, WAIT) == "ok"
 
 

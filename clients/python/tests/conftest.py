@@ -7,20 +7,14 @@ ROOT = HERE.parents[2]
 for folder in (HERE.parent, ROOT / "tests/e2e", ROOT / "tests/vectors"):
     sys.path.insert(0, str(folder))
 
-import tempfile  # noqa: E402
-
 import pytest  # noqa: E402
-from support import PASSWORD, USER, Broker  # noqa: E402
+from support import PASSWORD, USER, running_with_topic  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def broker():
-    """A broker with the topic `t`. It must live through all tests of a file."""
-    with tempfile.TemporaryDirectory(prefix="lq-") as directory:
-        made = Broker(directory).start()
-        made.control().create("t", "file")
+    with running_with_topic() as made:
         yield made
-        made.close()
 
 
 @pytest.fixture

@@ -168,8 +168,10 @@ struct DeadCount {
 
 /// A consumer of a group, over a session or over HTTP.
 struct MemberStats {
-  std::uint64_t number = 0;                    ///< how many consumers had joined the group before it
-  std::string user_id;                         ///< empty: the topic's own user, or a client of an open topic
+  std::uint64_t number = 0;  ///< how many consumers had joined the group before it
+  /// Empty: the administrator, the topic's own user, a client without a login; or the asker may not manage
+  /// the topic.
+  std::string user_id;
   std::uint64_t since_ms = 0;                  ///< milliseconds since 1970 when it joined
   std::uint64_t in_flight = 0;                 ///< messages delivered to it and not acknowledged
   std::uint64_t credit_messages = 0;           ///< messages that it accepts beside those

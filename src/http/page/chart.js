@@ -44,7 +44,7 @@ function roundTop(value) {
   return [1, 2, 5, 10].map((step) => step * unit).find((step) => step >= value) || 10 * unit;
 }
 
-// What a chart can show: two curves of a topic's samples, and how their numbers are written.
+// The curves that a chart can show: two sides of a topic's samples, and the way to write their numbers.
 export const CURVES = {
   rates: {title: 'Messages a second', sides: ['in', 'out'], names: ['in', 'out'], text: rate, unit: ' msg/s'},
   waiting: {title: 'Messages that wait', sides: ['pending', 'lag'], names: ['pending', 'lag'], text: count, unit: ''},

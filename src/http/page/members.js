@@ -1,4 +1,4 @@
-// The consumers of a group: who they are, and what they have.
+// The consumers of a group: their users, and the messages that each has.
 import {element, shown, table} from './dom.js';
 import {count, duration, moment} from './text.js';
 

@@ -1,4 +1,4 @@
-// Who may do what with a topic, for administrators.
+// The rights of users on a topic, for administrators.
 import {get, path} from './api.js';
 import {element, shown, table} from './dom.js';
 

@@ -49,18 +49,19 @@ std::string object_of(const ConnectionCounts& counts) {
 
 void StatsText::begin_round() {
   ++round_;
+  seen_ = 0;
   topics_.clear();
   is_partial_ = false;
 }
 
 bool StatsText::add(const protocol::TopicStats& stats) {
-  const auto found = known_.find(stats.topic);
-  if (found == known_.end() && known_.size() >= topics_max_) {
+  if (seen_ == topics_max_) {
     is_partial_ = true;
     return false;
   }
+  ++seen_;
   const std::uint64_t digest = digest_of(stats);
-  Known& known = found == known_.end() ? known_[stats.topic] : found->second;
+  Known& known = known_[stats.topic];
   const bool is_new = known.round == 0;
   known.round = round_;
   if (!is_new && known.digest == digest) return true;

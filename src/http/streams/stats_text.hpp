@@ -22,8 +22,9 @@ struct BrokerFigures {
 };
 
 /// Makes the events of one viewer. Remembers which state of each topic the viewer has, so that an event has
-/// only topics that have changed. An age that grows because nothing happens is no change. It keeps a number
-/// for each topic, at most `topics_max` of them. Thread: one.
+/// only topics that have changed. An age that grows because nothing happens is no change. A round has the
+/// first `topics_max` topics. It keeps a number for each, and until the end of a round also those of topics
+/// that the round before had. Thread: one.
 class StatsText {
  public:
   explicit StatsText(std::size_t topics_max) : topics_max_(topics_max) {}
@@ -49,7 +50,8 @@ class StatsText {
   const std::size_t topics_max_;
   std::unordered_map<std::string, Known> known_;
   std::uint64_t round_ = 0;
-  std::string topics_;  // the objects of the next event, separated by commas
+  std::size_t seen_ = 0;  // topics in this round
+  std::string topics_;    // the objects of the next event, separated by commas
   bool is_partial_ = false;
 };
 

@@ -67,7 +67,7 @@ class Recovery {
   const ExpectedLog& expected_;
   const BootId boot_{storage_.boot_id()};
   std::optional<Offset> unnamed_;  // the newest segment, if it still has no name
-  bool removed_last_ = false;      // the last file contained no messages
+  bool removed_last_ = false;      // a last file without messages is removed
   // The changes on disk, made after all files have been read: a log that is refused stays unchanged.
   std::vector<std::function<Result<void>()>> changes_;
   RecoveredSegments result_;

@@ -6,7 +6,7 @@
 
 int main(void) {
   lightq_options options = LIGHTQ_OPTIONS_INIT;
-  lightq_client *client;
+  lightq_client* client;
   options.uri = "tcp://127.0.0.1:1";
   options.no_discovery = 1;
   if (lightq_connect(&options, &client) != LIGHTQ_IO_ERROR || client != NULL) return 1;
