@@ -3,7 +3,7 @@ import struct
 
 import pytest
 import session_frames
-from lightq.core import frames
+from lightq.core import frames, producing
 from lightq.core.batch import outgoing
 from lightq.core.link import Link
 from lightq.core.producing import Producing, ProducerOptions
@@ -174,3 +174,18 @@ def test_a_damaged_batch_is_sent_again_at_once():
     broker.sent = []
     broker.work(0.0)
     assert broker.sent == [(0, [b"a"])] and broker.settled == []
+
+
+def test_a_forgotten_failure_is_no_success(monkeypatch):
+    """Only so many failures are kept. The fate of an older message is not known any more."""
+    monkeypatch.setattr(producing, "_FAILURES_MAX", 2)
+    broker = Broker(retry_refused=False).open(0).send(b"a").send(b"b").send(b"c").send(b"d").send(b"e")
+    for _ in range(3):  # the first one stays unconfirmed, and the later ones fail
+        broker.refuse(1, 2, 1, "limit_reached")
+        broker.work()
+    assert [broker.core.is_settled(number) for number in range(5)] == [False, True, True, True, False]
+    assert isinstance(broker.core.error_of_message(1), InDoubt)
+    assert [broker.core.error_of_message(number).code for number in (2, 3)] == ["limit_reached"] * 2
+    broker.confirm(2)
+    assert broker.core.error_of_message(1).code == "in_doubt" == broker.core.error_of_message(0).code
+    assert broker.core.is_settled(4) and broker.core.error_of_message(4) is None
