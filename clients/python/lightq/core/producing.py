@@ -177,8 +177,14 @@ class Producing(Channel):
         opened = self.opened = frames.produce_opened_of(frame.body)
         self.channel, self.opens = frame.channel, self.opens + 1
         self.secret = opened.secret or self.secret
-        if not self._is_known or self.producer_id != opened.producer_id or self.opens == 1:
+        is_other = not self._is_known or self.producer_id != opened.producer_id
+        if is_other or self.opens == 1:
             self._sequence = self._confirmed_sequence = opened.expected
+        for each in self._waiting:
+            if is_other:
+                each.numbered(-1)  # numbers of another id mean nothing
+            elif self.epoch != opened.epoch:
+                each.coded = b""
         self.producer_id, self.epoch, self._is_known = opened.producer_id, opened.epoch, True
         if opened.expected > self._sequence:
             raise self.fail(self._in_doubt("another process has used the producer id"))
