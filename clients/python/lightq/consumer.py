@@ -8,7 +8,7 @@ import warnings
 
 from .core.consuming import Consuming, ConsumerOptions, Start
 from .driver import Driver, Join
-from .errors import ConnectionLost, Error
+from .errors import Error
 from .message import BaseMessage
 
 _CLOSE_SECONDS = 5.0
@@ -119,8 +119,7 @@ class Consumer:
         with self._driver.call():
             self._core.flush()
             self._driver.run(lambda: self._core.link is None or not self._core.link.out, timeout, "sending acknowledgements")
-            if self._core.link is None:
-                raise ConnectionLost("there is no connection: the messages are delivered again")
+            self._core.check_settled(needs_link=True)
 
     def seek(self, to: Start, timeout: float = _CLOSE_SECONDS) -> int:
         """Moves the group, or the own cursor. Returns the new offset. Messages that were received before cannot be settled
@@ -144,8 +143,8 @@ class Consumer:
         self._core.is_paused = False
 
     def close(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """Sends everything that was settled, waits until the broker has it, and ends the connection. Errors: Timeout,
-        ConnectionLost. A second call does nothing."""
+        """Sends everything that was settled, waits until the broker has it, and ends the connection. Errors: Timeout;
+        ConnectionLost or the final failure: settled messages may be delivered again. A second call does nothing."""
         if self._driver.is_closed:
             return
         with self._driver.call():
@@ -157,6 +156,8 @@ class Consumer:
                     if isinstance(answer, Error):
                         raise answer
                     self._driver.say_goodbye(timeout)
+                else:
+                    self._core.check_settled(needs_link=False)
             finally:
                 self._driver.close()
 

@@ -1,0 +1,190 @@
+"""Tests consumers and readers with a scripted broker: what they refuse, and what they tell of lost acknowledgements."""
+import asyncio
+import contextlib
+import socket
+import struct
+import threading
+
+import batch_bytes
+import lightq
+import lightq.aio.consumer
+import lightq.consumer
+import pytest
+import session_frames
+from lightq.core import frames
+from lightq.core.consuming import Consuming, ConsumerOptions
+from lightq.core.link import Link
+from lightq.core.requests import Address
+from lightq.errors import ConnectionLost, NotFound, Timeout
+from lightq.message import BaseMessage
+from support import DEADLINE, until
+
+SHORT = 0.2
+
+
+def delivered(first, count, request=0, channel=5, hand_out=1):
+    """Returns a frame with so many messages of 4 bytes."""
+    values = {"delivery": 1, "hand_out": hand_out, "lost": 0,
+              "batch": batch_bytes.batch([b"body"] * count, offset=first).hex()}
+    return session_frames.encode("deliver", values, channel=channel, request=request)
+
+
+def opened(request, leases=True):
+    values = {"next": 0, "committed": 0, "next_offset": 9, "incarnation": 1, "ack_timeout_ms": 0}
+    return session_frames.encode("consume_opened", values, channel=5, request=request, flags=int(leases))
+
+
+class Script:
+    """Talks to a consumer's or reader's core without input and output."""
+
+    def __init__(self, core):
+        self.core = core
+
+    def connect(self):
+        """Attaches the core to a new connection. Returns the number of its first request."""
+        if self.core.link is not None:
+            self.core.detach(ConnectionLost("cut"))
+        self.link = Link("t.s", self.core.codecs, 0, "", 1 << 20, 0.0)
+        self.core.attach(self.link, 0.0)
+        return self.link._last_request
+
+    def say(self, frame):
+        reader = frames.FrameReader(1 << 20)
+        reader.feed(frame)
+        self.core.handle(reader.next(), 0.0)
+
+
+def consumer(**options):
+    script = Script(Consuming("t", ConsumerOptions(**options), lambda body, offset: BaseMessage(script.core, body, offset)))
+    script.say(opened(script.connect()))
+    return script
+
+
+# --- Acknowledgements that were lost. ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("how", ["ack", "retry", "dead"])
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_what_was_settled_and_not_written_is_lost_with_the_connection(how, is_flushed):
+    script = consumer()
+    script.say(delivered(0, 1))
+    getattr(script.core.take(0.0), how)()
+    if is_flushed:
+        script.core.flush()
+    script.core.detach(ConnectionLost("cut"))
+    with pytest.raises(ConnectionLost):
+        script.core.check_settled(needs_link=False)
+    request = script.connect()
+    with pytest.raises(ConnectionLost):
+        script.core.check_settled(needs_link=True)
+    script.say(opened(request))  # the message comes again
+    script.core.check_settled(needs_link=True)
+
+
+def test_the_final_failure_is_the_reason_of_lost_acknowledgements():
+    script = consumer()
+    script.say(delivered(0, 1))
+    script.core.take(0.0).ack()
+    with pytest.raises(NotFound):
+        script.say(session_frames.encode("error", {"code": frames.CODES.index("topic_deleted"), "sentence": ""}, channel=5))
+    script.core.detach(ConnectionLost("cut"))
+    with pytest.raises(NotFound):
+        script.core.check_settled(needs_link=False)
+
+
+def test_what_was_written_counts_as_sent():
+    script = consumer()
+    script.say(delivered(0, 1))
+    script.core.take(0.0).ack()
+    script.core.flush()
+    script.link.out.clear()
+    script.link.flushed()
+    script.core.detach(ConnectionLost("cut"))
+    script.core.check_settled(needs_link=False)
+
+
+class Broker:
+    """Listens, and delivers a message to the first consumer that comes. After that it reads nothing, until `cut`."""
+
+    def __init__(self):
+        self.listener, self.connection = socket.create_server(("127.0.0.1", 0)), None
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.cut()
+
+    @property
+    def address(self):
+        return Address(f"tcp://127.0.0.1:{self.listener.getsockname()[1]}", "t.s")
+
+    def serve(self):
+        self.connection, _ = self.listener.accept()
+        request = self.read("hello")
+        welcome = {"version": 1, "frame_bytes_max": 1 << 20, "heartbeat_ms": 0, "channels_max": 9, "broker": 1, "session": 1}
+        self.connection.sendall(session_frames.encode("welcome", welcome, request=request))
+        request = self.read("consume_open")
+        self.connection.sendall(opened(request) + delivered(0, 1))
+
+    def read(self, op):
+        head = self.connection.recv(20, socket.MSG_WAITALL)
+        self.connection.recv(struct.unpack_from("<I", head, 12)[0], socket.MSG_WAITALL)
+        assert head[0] == session_frames.OPS[op][0]
+        return struct.unpack_from("<I", head, 8)[0]
+
+    def cut(self):
+        """Ends the connection, and accepts no other one."""
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join()
+        if self.connection is not None:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.connection = None
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_close_and_flush_tell_of_lost_acknowledgements(is_written):
+    with Broker() as broker:
+        address = broker.address
+        orders = lightq.consumer.Consumer("t", lambda *_: address, ConsumerOptions(), "")
+        message = orders.receive(DEADLINE)
+        if not is_written:
+            orders._core.link.send(bytes(32 << 20))  # more than the system takes
+        message.ack()
+        with contextlib.nullcontext() if is_written else pytest.raises(Timeout):
+            orders.flush(SHORT)
+        broker.cut()
+        until(lambda: orders._driver.step(0.01) or not orders._core.is_open, "the end of the connection")
+        with pytest.raises(ConnectionLost):
+            orders.flush(SHORT)
+        with contextlib.nullcontext() if is_written else pytest.raises(ConnectionLost):
+            orders.close()
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_close_and_flush_tell_of_lost_acknowledgements_with_asyncio(is_written):
+    async def main(broker):
+        address = broker.address
+
+        async def join(*_):
+            return address
+        orders = await lightq.aio.consumer.Consumer("t", join, ConsumerOptions(), DEADLINE, "")
+        message = await orders.receive(DEADLINE)
+        if not is_written:
+            orders._core.link.send(bytes(32 << 20))
+        message.ack()
+        with contextlib.nullcontext() if is_written else pytest.raises(Timeout):
+            await orders.flush(SHORT)
+        broker.cut()
+        await orders._settler.driver.wait(lambda: not orders._core.is_open, DEADLINE, "the end of the connection")
+        with pytest.raises(ConnectionLost):
+            await orders.flush(SHORT)
+        with contextlib.nullcontext() if is_written else pytest.raises(ConnectionLost):
+            await orders.close()
+
+    with Broker() as broker:
+        asyncio.run(main(broker))
