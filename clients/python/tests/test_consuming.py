@@ -14,8 +14,9 @@ import session_frames
 from lightq.core import frames
 from lightq.core.consuming import Consuming, ConsumerOptions
 from lightq.core.link import Link
+from lightq.core.reading import Reading
 from lightq.core.requests import Address
-from lightq.errors import ConnectionLost, NotFound, Timeout
+from lightq.errors import ConnectionLost, NotFound, ProtocolViolation, Timeout
 from lightq.message import BaseMessage
 from support import DEADLINE, until
 
@@ -188,3 +189,100 @@ def test_close_and_flush_tell_of_lost_acknowledgements_with_asyncio(is_written):
 
     with Broker() as broker:
         asyncio.run(main(broker))
+
+
+# --- Messages that were not requested. --------------------------------------------------------------------------------
+
+def test_more_messages_than_requested_are_a_violation():
+    script = consumer(prefetch=3)
+    script.say(delivered(0, 3))
+    with pytest.raises(ProtocolViolation):
+        script.say(delivered(3, 1))
+    script = consumer(prefetch=3)
+    with pytest.raises(ProtocolViolation):
+        script.say(delivered(0, 4))
+    assert not script.core.is_ready
+
+
+def test_more_bytes_than_requested_are_a_violation():
+    script = consumer(prefetch_bytes=5)
+    script.say(delivered(0, 2))  # the last one may have more bytes than were left
+    with pytest.raises(ProtocolViolation):
+        script.say(delivered(2, 1))
+    script = consumer(prefetch_bytes=5)
+    script.say(delivered(0, 2))
+    for _ in range(2):
+        script.core.take(0.0).ack()
+    script.core.work(0.0)  # gives the bytes back
+    script.say(delivered(2, 2))
+
+
+def reader(begin, end, size=1 << 20):
+    script = Script(Reading("t"))
+    script.connect()
+    script.core.begin(begin, end, size)
+    script.core.work(0.0)
+    script.request = script.link._last_request
+    script.messages = lambda first, count: script.say(delivered(first, count, script.request, 0))
+    script.done = lambda at: script.say(session_frames.encode("done", {"value": at}, request=script.request))
+    return script
+
+
+@pytest.mark.parametrize("first,count", [(9, 1), (20, 1), (19, 2), (9, 3), ((1 << 64) - 1, 1)])
+def test_messages_outside_of_the_range_that_is_read_are_a_violation(first, count):
+    script = reader(10, 20)
+    with pytest.raises(ProtocolViolation):
+        script.messages(first, count)
+    assert script.core.messages == []
+
+
+def test_messages_of_a_read_ascend():
+    script = reader(10, 20)
+    script.messages(12, 2)
+    with pytest.raises(ProtocolViolation):
+        script.messages(13, 1)
+
+
+@pytest.mark.parametrize("at", [0, 9, 13, 21])
+def test_a_read_that_ends_outside_of_its_range_is_a_violation(at):
+    script = reader(10, 20)
+    script.messages(12, 2)
+    with pytest.raises(ProtocolViolation):
+        script.done(at)
+    assert script.core.next is None
+
+
+def test_a_read_of_more_bytes_than_requested_is_a_violation():
+    script = reader(0, 20, 5)
+    script.messages(0, 1)
+    script.messages(1, 1)  # the last one may have more bytes than were left
+    with pytest.raises(ProtocolViolation):
+        script.messages(2, 1)
+    script = reader(0, 20, 5)
+    with pytest.raises(ProtocolViolation):
+        script.messages(0, 3)
+
+
+def test_what_comes_after_the_end_of_a_read_is_ignored():
+    script = reader(10, 20)
+    script.messages(10, 1)
+    script.done(11)
+    script.messages(11, 1)
+    script.done(12)
+    assert [message.offset for message in script.core.messages] == [10] and script.core.next == 11
+    script = reader(10, 10)
+    script.done(10)
+    assert script.core.next == 10
+
+
+def test_a_read_goes_on_over_another_connection():
+    script = reader(10, 20, 12)
+    script.messages(10, 2)
+    script.connect()
+    script.core.work(0.0)
+    script.request = script.link._last_request
+    with pytest.raises(ProtocolViolation):
+        script.messages(11, 1)
+    script.messages(12, 1)
+    script.done(13)
+    assert [message.offset for message in script.core.messages] == [10, 11, 12] and script.core.next == 13

@@ -126,6 +126,8 @@ class Consuming(Channel):
     def _delivered(self, frame: Frame) -> None:
         deliver = frames.deliver_of(frame.body, frame.flags)
         come = batch.decode(deliver.batch)
+        if not all(self.credit.take(record.size) for record in come.records):
+            raise ProtocolViolation("the broker delivered more than this consumer requested")
         lost = deliver.lost
         self.lost += lost
         for index, record in enumerate(come.records):
@@ -135,7 +137,6 @@ class Consuming(Channel):
             message.producer_time = record.time_us / 1e6 if record.time_us else None
             message.lost, lost, message.opens = lost, 0, self.opens
             self._ready.append(message)
-        self.credit.delivered(len(come.records))
         if self.options.own and not self.options.group:
             self._start_value = max(self._start_value, come.base_offset + len(come.records))
 
