@@ -127,13 +127,18 @@ class Consumer:
         with self._driver.call():
             begun = time.monotonic()
             self._driver.run(lambda: self._core.is_open, timeout, f"opening a consumer of {self.topic}")
-            request = self._core.seek(to)
-            answers = self._core.answers
-            self._driver.run(lambda: request in answers, timeout - (time.monotonic() - begun), "the seek")
-            answer = answers.pop(request)
-            if isinstance(answer, Error):
-                raise answer
-            return answer
+            return self._answer(self._core.seek(to), timeout - (time.monotonic() - begun), "the seek")
+
+    def _answer(self, request: int, timeout: float, what: str) -> int:
+        answers = self._core.answers
+        try:
+            self._driver.run(lambda: request in answers, timeout, what)
+            answer = answers[request]
+        finally:
+            self._core.forget(request)
+        if isinstance(answer, Error):
+            raise answer
+        return answer
 
     def pause(self) -> None:
         """Asks for no more messages until `resume`. Those under way still arrive."""
@@ -150,11 +155,7 @@ class Consumer:
         with self._driver.call():
             try:
                 if self._core.is_open:
-                    request, answers = self._core.leave(), self._core.answers
-                    self._driver.run(lambda: request in answers, timeout, "closing")
-                    answer = answers.pop(request)
-                    if isinstance(answer, Error):
-                        raise answer
+                    self._answer(self._core.leave(), timeout, "closing")
                     self._driver.say_goodbye(timeout)
                 else:
                     self._core.check_settled(needs_link=False)

@@ -35,6 +35,12 @@ def opened(request, leases=True):
     return session_frames.encode("consume_opened", values, channel=5, request=request, flags=int(leases))
 
 
+def read_frame(data):
+    reader = frames.FrameReader(1 << 20)
+    reader.feed(data)
+    return reader.next()
+
+
 class Script:
     """Talks to a consumer's or reader's core without input and output."""
 
@@ -50,9 +56,7 @@ class Script:
         return self.link._last_request
 
     def say(self, frame):
-        reader = frames.FrameReader(1 << 20)
-        reader.feed(frame)
-        self.core.handle(reader.next(), 0.0)
+        self.core.handle(read_frame(frame), 0.0)
 
 
 def consumer(**options):
@@ -186,6 +190,50 @@ def test_close_and_flush_tell_of_lost_acknowledgements_with_asyncio(is_written):
             await orders.flush(SHORT)
         with contextlib.nullcontext() if is_written else pytest.raises(ConnectionLost):
             await orders.close()
+
+    with Broker() as broker:
+        asyncio.run(main(broker))
+
+
+def late_answer(core):
+    """Answers the seek that nobody waits for."""
+    [request] = core._requests
+    core.handle(read_frame(session_frames.encode("done", {"value": 4}, channel=5, request=request)), 0.0)
+    assert core.answers == {} and core._requests == {}
+    assert core._unwanted == set()
+
+
+def test_the_late_answer_to_a_seek_is_forgotten():
+    with Broker() as broker:
+        address = broker.address
+        orders = lightq.consumer.Consumer("t", lambda *_: address, ConsumerOptions(), "")
+        message = orders.receive(DEADLINE)
+        with pytest.raises(Timeout):
+            orders.seek("first", SHORT)
+        late_answer(orders._core)
+        assert message.revoked  # the broker has moved the position
+        with pytest.raises(Timeout):
+            orders.seek("first", SHORT)
+        orders._driver.disconnect(ConnectionLost("cut"))
+        assert orders._core.answers == {}
+        assert orders._core._unwanted == set()
+        orders.close()
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_the_late_answer_to_a_seek_is_forgotten_with_asyncio(is_cancelled):
+    async def main(broker):
+        address = broker.address
+
+        async def join(*_):
+            return address
+        orders = await lightq.aio.consumer.Consumer("t", join, ConsumerOptions(), DEADLINE, "")
+        with pytest.raises(asyncio.TimeoutError if is_cancelled else Timeout):
+            await asyncio.wait_for(orders.seek("first", DEADLINE if is_cancelled else SHORT), DEADLINE if not is_cancelled else SHORT)
+        late_answer(orders._core)
+        broker.cut()
+        await orders._settler.driver.wait(lambda: not orders._core.is_open, DEADLINE, "the end of the connection")
+        await orders.close()
 
     with Broker() as broker:
         asyncio.run(main(broker))

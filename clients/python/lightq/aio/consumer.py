@@ -195,8 +195,11 @@ class Consumer:
     async def _answer(self, request: int, timeout: float, what: str) -> int:
         driver, answers = self._settler.opened(), self._core.answers
         driver.kick()
-        await driver.wait(lambda: request in answers, timeout, what)
-        answer = answers.pop(request)
+        try:
+            await driver.wait(lambda: request in answers, timeout, what)
+            answer = answers[request]
+        finally:
+            self._core.forget(request)
         if isinstance(answer, Error):
             raise answer
         return answer

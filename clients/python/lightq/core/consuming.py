@@ -85,6 +85,7 @@ class Consuming(Channel):
         self.is_settling_lost = False  # the last connection has ended before the system had taken all of these
         self._requests: typing.Dict[int, str] = {}
         self.answers: typing.Dict[int, typing.Union[int, Error]] = {}
+        self._unwanted: typing.Set[int] = set()  # requests whose answers nobody waits for any more
         self._given_at = 0.0  # when the program received its last message; 0: it has asked since
         self.is_paused = False
 
@@ -160,7 +161,7 @@ class Consuming(Channel):
     def _done(self, frame: Frame) -> None:
         what = self._requests.pop(frame.request)
         value = frames.done_of(frame.body)
-        self.answers[frame.request] = value
+        self._answer(frame.request, value)
         if what == "seek":
             # Everything that came before is from the old position. Members with leases have received `revoked`.
             while self._ready:
@@ -169,12 +170,24 @@ class Consuming(Channel):
                 self._take_back(message)
             self._start_value = value if self._start == OFFSET else self._start_value
 
+    def _answer(self, request: int, value: typing.Union[int, Error]) -> None:
+        if request in self._unwanted:
+            self._unwanted.remove(request)
+        else:
+            self.answers[request] = value
+
+    def forget(self, request: int) -> None:
+        """Nobody waits for the answer any more, whether it has come or not."""
+        if request in self._requests:
+            self._unwanted.add(request)
+        self.answers.pop(request, None)
+
     def _failed(self, frame: Frame) -> None:
         failure = frames.failure_of(frame.body)
         error = error_of(failure.code, failure.text)
         what = self._requests.pop(frame.request, "") if frame.request else ""
         if what and what != "open":
-            self.answers[frame.request] = error
+            self._answer(frame.request, error)
             return
         if failure.code in policy.FINAL or failure.code == "incarnation_changed":
             self.fail(error)
@@ -194,8 +207,8 @@ class Consuming(Channel):
         self._acks, self._ack_count, self._gathered_at = {}, 0, math.inf
         for request, what in self._requests.items():
             if what != "open":
-                self.answers[request] = error
-        self._requests = {}
+                self._answer(request, error)
+        self._requests, self._unwanted = {}, set()
 
     # --- The program's side. -----------------------------------------------------------------------------------------
 
