@@ -33,10 +33,24 @@ class ControlConnection:
         if os.getpid() != self._process:
             raise Closed("this client belongs to the process before the fork: make another one")
         payload = request_of(self.place, cmd, fields)
+        # A task of its own: before Python 3.12, wait_for swallows a cancel of the caller that comes just when the reply arrives.
+        task = asyncio.get_running_loop().create_task(self._asked(payload, cmd))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may want to know it any more
         try:
-            return await asyncio.wait_for(self._asked(payload, cmd), self.timeout if timeout is None else timeout)
-        except asyncio.TimeoutError:
-            raise Timeout(f"{cmd}: the broker at {self.place.uri} did not reply in time") from None
+            await asyncio.wait({task}, timeout=self.timeout if timeout is None else timeout)
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        await self._stop(task)
+        if task.cancelled():
+            raise Timeout(f"{cmd}: the broker at {self.place.uri} did not reply in time")
+        return task.result()
+
+    @staticmethod
+    async def _stop(task: "asyncio.Task[Reply]") -> None:
+        """Cancels a request that has not ended. It ends the connection: a late reply answers no other request."""
+        if task.cancel():
+            await asyncio.wait({task})
 
     async def _asked(self, payload: bytes, cmd: str) -> Reply:
         self._lock = self._lock or asyncio.Lock()
