@@ -1,4 +1,4 @@
-"""Tests consumers and readers with a scripted broker: what they refuse, and what they tell of lost acknowledgements."""
+"""Tests consumers and readers with a scripted broker: lost acknowledgements, late answers, and messages not requested."""
 import asyncio
 import contextlib
 import socket

@@ -85,7 +85,7 @@ class Consuming(Channel):
         self.is_settling_lost = False  # the last connection has ended before the system had taken all of these
         self._requests: typing.Dict[int, str] = {}
         self.answers: typing.Dict[int, typing.Union[int, Error]] = {}
-        self._unwanted: typing.Set[int] = set()  # requests whose answers nobody waits for any more
+        self._unwanted: typing.Set[int] = set()  # requests that nobody waits for any more
         self._given_at = 0.0  # when the program received its last message; 0: it has asked since
         self.is_paused = False
 
