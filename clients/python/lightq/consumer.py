@@ -8,7 +8,7 @@ import warnings
 
 from .core.consuming import Consuming, ConsumerOptions, Start
 from .driver import Driver, Join
-from .errors import ConnectionLost, Error
+from .errors import Error
 from .message import BaseMessage
 
 _CLOSE_SECONDS = 5.0
@@ -119,8 +119,7 @@ class Consumer:
         with self._driver.call():
             self._core.flush()
             self._driver.run(lambda: self._core.link is None or not self._core.link.out, timeout, "sending acknowledgements")
-            if self._core.link is None:
-                raise ConnectionLost("there is no connection: the messages are delivered again")
+            self._core.check_settled(needs_link=True)
 
     def seek(self, to: Start, timeout: float = _CLOSE_SECONDS) -> int:
         """Moves the group, or the own cursor. Returns the new offset. Messages that were received before cannot be settled
@@ -128,13 +127,18 @@ class Consumer:
         with self._driver.call():
             begun = time.monotonic()
             self._driver.run(lambda: self._core.is_open, timeout, f"opening a consumer of {self.topic}")
-            request = self._core.seek(to)
-            answers = self._core.answers
-            self._driver.run(lambda: request in answers, timeout - (time.monotonic() - begun), "the seek")
-            answer = answers.pop(request)
-            if isinstance(answer, Error):
-                raise answer
-            return answer
+            return self._answer(self._core.seek(to), timeout - (time.monotonic() - begun), "the seek")
+
+    def _answer(self, request: int, timeout: float, what: str) -> int:
+        answers = self._core.answers
+        try:
+            self._driver.run(lambda: request in answers, timeout, what)
+            answer = answers[request]
+        finally:
+            self._core.forget(request)
+        if isinstance(answer, Error):
+            raise answer
+        return answer
 
     def pause(self) -> None:
         """Asks for no more messages until `resume`. Those under way still arrive."""
@@ -144,19 +148,17 @@ class Consumer:
         self._core.is_paused = False
 
     def close(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """Sends everything that was settled, waits until the broker has it, and ends the connection. Errors: Timeout,
-        ConnectionLost. A second call does nothing."""
+        """Sends everything that was settled, waits until the broker has it, and ends the connection. Errors: Timeout;
+        ConnectionLost or the final failure: settled messages may be delivered again. A second call does nothing."""
         if self._driver.is_closed:
             return
         with self._driver.call():
             try:
                 if self._core.is_open:
-                    request, answers = self._core.leave(), self._core.answers
-                    self._driver.run(lambda: request in answers, timeout, "closing")
-                    answer = answers.pop(request)
-                    if isinstance(answer, Error):
-                        raise answer
+                    self._answer(self._core.leave(), timeout, "closing")
                     self._driver.say_goodbye(timeout)
+                else:
+                    self._core.check_settled(needs_link=False)
             finally:
                 self._driver.close()
 

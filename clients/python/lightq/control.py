@@ -12,7 +12,7 @@ import typing
 from .core import zmtp
 from .core.attempts import RECEIVE_BYTES, as_error
 from .core.discovery import Place, check_exposure, split_tcp
-from .core.requests import Reply, keys_of, reply_of, request_of
+from .core.requests import Reply, keys_of, may_repeat, reply_of, request_of
 from .errors import Closed, ConnectionLost, Error, InvalidArgument, Timeout
 
 _BUSY_PAUSE = 0.05
@@ -47,8 +47,11 @@ class ControlConnection:
                 time.sleep(_BUSY_PAUSE)
 
     def _exchange(self, payload: bytes, cmd: str, deadline: float) -> bytes:
-        """Sends a request. Once more over a new connection, if an old one has ended in the meantime."""
-        is_old = self._socket is not None
+        """Sends a request. Once more over a new connection, if an old one has ended in the meantime; but not if the broker
+        may have executed it and it changes something."""
+        if self._has_ended():
+            self.disconnect()
+        old = self._zmtp if self._socket is not None else None
         try:
             return self._attempt(payload, deadline)
         except TimeoutError:
@@ -56,7 +59,7 @@ class ControlConnection:
             raise Timeout(f"{cmd}: the broker at {self.place.uri} did not reply in time") from None
         except (ConnectionLost, OSError) as failure:
             self.disconnect()
-            if is_old:
+            if old is not None and not self.is_closed and may_repeat(cmd, old.is_written):
                 return self._exchange(payload, cmd, deadline)
             raise as_error(failure, f"no connection to the broker at {self.place.uri}") from failure
         except Error:
@@ -78,6 +81,15 @@ class ControlConnection:
             messages = link.receive(data)
             if messages:
                 return messages[-1]
+
+    def _has_ended(self) -> bool:
+        """Tells whether the broker has ended the connection since the last request."""
+        try:
+            return self._socket is not None and not self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     @staticmethod
     def _sent(connection: socket.socket, out: bytearray) -> int:

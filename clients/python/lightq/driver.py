@@ -142,12 +142,19 @@ class Driver:
         except (Error, OSError, ssl.SSLError) as failure:
             self._lost(as_error(failure, "the connection failed"))
 
+    @staticmethod
+    def _send(wire: Wire, link: Link, now: float) -> None:
+        try:
+            if wire.send(link.out):
+                link.sent(now)
+        finally:
+            link.flushed()
+
     def push(self) -> None:
         """Sends the waiting bytes, as far as that is possible without waiting."""
         if self._link is not None and self._link.out and self._wire is not None:
             try:
-                if self._wire.send(self._link.out):
-                    self._link.sent(time.monotonic())
+                self._send(self._wire, self._link, time.monotonic())
             except (OSError, ssl.SSLError) as failure:
                 self._lost(as_error(failure, "the connection failed"))
 
@@ -170,8 +177,8 @@ class Driver:
             raise ConnectionLost(f"the broker has sent nothing for {now - since:.1f} s")
         self.channel.work(now)
         link.beat(now)
-        if link.out and wire.send(link.out):
-            link.sent(now)
+        if link.out:
+            self._send(wire, link, now)
         if not has_read and not is_done():
             timer = min(link.next_timer(), self.channel.next_timer())
             wire.wait(min(seconds, max(timer - now, 0)), bool(link.out))

@@ -106,7 +106,7 @@ _CLASSES: typing.Dict[str, typing.Type[Error]] = {
     **{word: NotSupported for word in ("not_supported", "unsupported_version")},
     **{word: Refused for word in ("limit_reached", "no_space", "too_large", "busy", "io_error", "corrupt", "shutting_down",
                                   "group_in_use", "request_too_large", "address_in_use", "out_of_sequence")},
-    "unauthorized_access": Unauthorized, "fenced": Fenced, "unknown_producer": InDoubt, "idle": ConnectionLost,
+    "unauthorized_access": Unauthorized, "fenced": Fenced, "unknown_producer": InDoubt, "in_doubt": InDoubt, "idle": ConnectionLost,
     "invalid_frame": ProtocolViolation,
 }
 _FINAL = {"too_large", "group_in_use", "request_too_large", "address_in_use", "corrupt"}

@@ -3,7 +3,7 @@ import struct
 
 import pytest
 import session_frames
-from lightq.core import frames
+from lightq.core import frames, producing
 from lightq.core.batch import outgoing
 from lightq.core.link import Link
 from lightq.core.producing import Producing, ProducerOptions
@@ -17,7 +17,7 @@ class Broker:
         self.core, self.settled, self.sent, self.opens = Producing("t", ProducerOptions(**options)), [], [], []
         self.core.on_settled = lambda begin, end, error: self.settled.append((begin, end, error and error.code))
 
-    def open(self, expected=0, producer_id=7, level=1, code=None):
+    def open(self, expected=0, producer_id=7, level=1, code=None, epoch=0):
         if self.core.link is not None:
             self.core.detach(Refused("cut"))
         self.link = Link("t.s", self.core.codecs, 0, "", 1 << 20, 0.0)
@@ -29,7 +29,7 @@ class Broker:
             self.say("error", request=asked[3], code=frames.CODES.index(code), sentence="")
         else:
             self.sent = []
-            self.say("produce_opened", channel=5, request=asked[3], producer_id=producer_id, producer_epoch=0, level=level, target=0,
+            self.say("produce_opened", channel=5, request=asked[3], producer_id=producer_id, producer_epoch=epoch, level=level, target=0,
                      batch_bytes_max=1 << 16, message_bytes_max=1 << 16, expected=expected, next_offset=0, incarnation=1)
         return self
 
@@ -66,8 +66,8 @@ class Broker:
         for op, _, channel, _, values in self.frames():
             assert (op, channel) == ("produce", 5)
             data = bytes.fromhex(values["batch"])
-            producer_id, sequence = struct.unpack_from("<QQ", data, 32)
-            assert producer_id == self.core.producer_id
+            producer_id, sequence, epoch = struct.unpack_from("<QQH", data, 32)
+            assert (producer_id, epoch) == (self.core.producer_id, self.core.epoch)
             count, bodies, at = struct.unpack_from("<I", data, 12)[0], [], 64
             for _ in range(count):
                 length, = struct.unpack_from("<I", data, at)
@@ -131,6 +131,18 @@ def test_messages_in_doubt_are_sent_again_on_request():
     assert broker.sent == [(0, [b"a"])] and broker.settled == []
 
 
+def test_another_id_or_epoch_changes_what_waits():
+    """Numbers belong to the id that they were given for, and coded batches also to the epoch."""
+    broker = Broker().open(1000).send(b"a").send(b"b")
+    broker.open(1001, epoch=1).work()
+    assert broker.sent == [(1000, [b"a"]), (1001, [b"b"])]
+    broker.confirm(1001)
+    broker.open(5, producer_id=8).work()
+    assert broker.sent == [(5, [b"b"])] and broker.core.lost == 0
+    broker.confirm(6)
+    assert broker.settled == [(0, 1, None), (1, 2, None)]
+
+
 def test_another_process_that_used_the_id_ends_the_producer():
     broker = Broker().open(0).send(b"a")
     with pytest.raises(InDoubt):
@@ -174,3 +186,18 @@ def test_a_damaged_batch_is_sent_again_at_once():
     broker.sent = []
     broker.work(0.0)
     assert broker.sent == [(0, [b"a"])] and broker.settled == []
+
+
+def test_a_forgotten_failure_is_no_success(monkeypatch):
+    """Only so many failures are kept. The fate of an older message is not known any more."""
+    monkeypatch.setattr(producing, "_FAILURES_MAX", 2)
+    broker = Broker(retry_refused=False).open(0).send(b"a").send(b"b").send(b"c").send(b"d").send(b"e")
+    for _ in range(3):  # the first one stays unconfirmed, and the later ones fail
+        broker.refuse(1, 2, 1, "limit_reached")
+        broker.work()
+    assert [broker.core.is_settled(number) for number in range(5)] == [False, True, True, True, False]
+    assert isinstance(broker.core.error_of_message(1), InDoubt)
+    assert [broker.core.error_of_message(number).code for number in (2, 3)] == ["limit_reached"] * 2
+    broker.confirm(2)
+    assert broker.core.error_of_message(1).code == "in_doubt" == broker.core.error_of_message(0).code
+    assert broker.core.is_settled(4) and broker.core.error_of_message(4) is None

@@ -7,7 +7,8 @@ import typing
 import warnings
 
 from ..core.consuming import Consuming, ConsumerOptions, Start
-from ..errors import ConnectionLost, Error, Revoked
+from ..core.link import Link
+from ..errors import Error, Revoked
 from ..message import BaseMessage
 from .driver import Driver, Join
 
@@ -95,6 +96,12 @@ class _Settler:
         driver.kick()
 
 
+def _written(core: Consuming, link: Link) -> typing.Callable[[], bool]:
+    """Returns a condition: the system has taken everything that the link now has, or the connection is over."""
+    until = link.queued
+    return lambda: core.link is not link or link.written >= until
+
+
 class Consumer:
     """Receives a topic's messages, as a member of a group or with a cursor of its own. Tasks of one event loop may share
     it. Open it with `async with`, or `await` it. Settled messages are gathered for up to 0.1 s."""
@@ -169,14 +176,13 @@ class Consumer:
         return message
 
     async def flush(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """Sends everything that was settled. Errors: ConnectionLost, the final failure."""
+        """Sends everything that was settled. Errors: Timeout, ConnectionLost, the final failure."""
         driver = self._settler.opened()
         self._core.flush()
         driver.push()
-        if self._core.failure:
-            raise self._core.failure
-        if self._core.link is None:
-            raise ConnectionLost("there is no connection: the messages are delivered again")
+        if self._core.link is not None:
+            await driver.wait(_written(self._core, self._core.link), timeout, "sending acknowledgements")
+        self._core.check_settled(needs_link=True)
 
     async def seek(self, to: Start, timeout: float = _CLOSE_SECONDS) -> int:
         """Moves the group, or the own cursor. Returns the new offset. Messages that were received before cannot be settled
@@ -189,8 +195,11 @@ class Consumer:
     async def _answer(self, request: int, timeout: float, what: str) -> int:
         driver, answers = self._settler.opened(), self._core.answers
         driver.kick()
-        await driver.wait(lambda: request in answers, timeout, what)
-        answer = answers.pop(request)
+        try:
+            await driver.wait(lambda: request in answers, timeout, what)
+            answer = answers[request]
+        finally:
+            self._core.forget(request)
         if isinstance(answer, Error):
             raise answer
         return answer
@@ -205,8 +214,8 @@ class Consumer:
             self._settler.driver.kick()
 
     async def close(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """Sends everything that was settled, waits until the broker has it, and ends the connection. Errors: Timeout,
-        ConnectionLost. A second call does nothing."""
+        """Sends everything that was settled, waits until the broker has it, and ends the connection. Errors: Timeout;
+        ConnectionLost or the final failure: settled messages may be delivered again. A second call does nothing."""
         driver = self._settler.driver
         if driver is None or driver.is_closed:
             return
@@ -215,6 +224,8 @@ class Consumer:
             if self._core.is_open:
                 await self._answer(self._core.leave(), timeout, "closing")
                 driver.say_goodbye()
+            else:
+                self._core.check_settled(needs_link=False)
         finally:
             await driver.close(min(timeout, 1.0))
 

@@ -9,7 +9,7 @@ import typing
 from ..core import zmtp
 from ..core.attempts import RECEIVE_BYTES, as_error
 from ..core.discovery import Place, check_exposure, split_tcp
-from ..core.requests import Reply, keys_of, reply_of, request_of
+from ..core.requests import Reply, keys_of, may_repeat, reply_of, request_of
 from ..errors import Closed, ConnectionLost, Error, InvalidArgument, Timeout
 
 _BUSY_PAUSE = 0.05
@@ -33,31 +33,48 @@ class ControlConnection:
         if os.getpid() != self._process:
             raise Closed("this client belongs to the process before the fork: make another one")
         payload = request_of(self.place, cmd, fields)
+        # A task of its own: before Python 3.12, wait_for swallows a cancel of the caller that comes just when the reply arrives.
+        task = asyncio.get_running_loop().create_task(self._asked(payload, cmd))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may want to know it any more
         try:
-            return await asyncio.wait_for(self._asked(payload), self.timeout if timeout is None else timeout)
-        except asyncio.TimeoutError:
-            raise Timeout(f"{cmd}: the broker at {self.place.uri} did not reply in time") from None
+            await asyncio.wait({task}, timeout=self.timeout if timeout is None else timeout)
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        await self._stop(task)
+        if task.cancelled():
+            raise Timeout(f"{cmd}: the broker at {self.place.uri} did not reply in time")
+        return task.result()
 
-    async def _asked(self, payload: bytes) -> Reply:
+    @staticmethod
+    async def _stop(task: "asyncio.Task[Reply]") -> None:
+        """Cancels a request that has not ended. It ends the connection: a late reply answers no other request."""
+        if task.cancel():
+            await asyncio.wait({task})
+
+    async def _asked(self, payload: bytes, cmd: str) -> Reply:
         self._lock = self._lock or asyncio.Lock()
         async with self._lock:
             while True:
                 try:
-                    return reply_of(await self._exchange(payload))
+                    return reply_of(await self._exchange(payload, cmd))
                 except Error as error:
                     if error.code != "busy":
                         raise
                 await asyncio.sleep(_BUSY_PAUSE)
 
-    async def _exchange(self, payload: bytes) -> bytes:
-        """Sends a request. Once more over a new connection, if an old one has ended in the meantime."""
-        is_old = self._streams is not None
+    async def _exchange(self, payload: bytes, cmd: str) -> bytes:
+        """Sends a request. Once more over a new connection, if an old one has ended in the meantime; but not if the broker
+        may have executed it and it changes something."""
+        if self._streams is not None and (self._streams[0].at_eof() or self._streams[1].is_closing()):
+            self.disconnect()
+        old = self._zmtp
         try:
             return await self._attempt(payload)
         except (ConnectionLost, OSError) as failure:
             self.disconnect()
-            if is_old:
-                return await self._exchange(payload)
+            if old is not None and not self.is_closed and may_repeat(cmd, old.is_written):
+                return await self._exchange(payload, cmd)
             raise as_error(failure, f"no connection to the broker at {self.place.uri}") from failure
         except BaseException:  # cancelled in the middle: a reply that comes later must not answer another request
             self.disconnect()
@@ -66,13 +83,14 @@ class ControlConnection:
     async def _attempt(self, payload: bytes) -> bytes:
         if self._streams is None:
             self._streams, self._zmtp = await self._connected(), zmtp.Connection(self._keys)
+            self._streams[1].transport.set_write_buffer_limits(0)
         (reader, writer), link = self._streams, typing.cast(zmtp.Connection, self._zmtp)
         link.send(payload)
         while True:
             if link.out:
                 writer.write(bytes(link.out))
+                await writer.drain()  # until the system has taken everything
                 link.out.clear()
-                await writer.drain()
             data = await reader.read(RECEIVE_BYTES)
             if not data:
                 raise ConnectionLost("the broker closed the connection")

@@ -31,6 +31,7 @@ class _Session(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = typing.cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(1, 0)  # paused: the system has not taken everything
 
     def data_received(self, data: bytes) -> None:
         link, now = self.link, self.driver.loop.time()
@@ -51,7 +52,13 @@ class _Session(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.is_paused = False
+        self.look()
         self.driver.progress()
+
+    def look(self) -> None:
+        """Tells the link that everything is written, if that is so."""
+        if self.link is not None and not self.is_paused and self.transport is not None and not self.transport.is_closing():
+            self.link.flushed()
 
     def connection_lost(self, failure: typing.Optional[BaseException]) -> None:
         self.end(as_error(failure, "the connection failed") if failure else ConnectionLost("the broker closed the connection"))
@@ -155,10 +162,13 @@ class Driver:
     def push(self) -> None:
         """Writes the bytes that the link has."""
         session = self._session
-        if session is not None and session.link is not None and session.link.out and session.transport is not None:
+        if session is None or session.link is None or session.transport is None or session.ended.done():
+            return
+        if session.link.out:
             session.transport.write(bytes(session.link.out))
             session.link.out.clear()
             session.link.sent(self.loop.time())
+            session.look()
 
     def progress(self) -> None:
         """Lets the channel and the link do their due work, and wakes waiting calls."""
@@ -172,7 +182,7 @@ class Driver:
             except Error as error:
                 session.end(error)
             self.push()
-            self._schedule(min(session.link.next_timer(), self.channel.next_timer()))
+            self._schedule(min(session.link.next_timer(), math.inf if session.is_paused else self.channel.next_timer()))
         self._wake()
 
     def kick(self) -> None:

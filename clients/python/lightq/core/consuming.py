@@ -6,7 +6,7 @@ import dataclasses
 import math
 import typing
 
-from ..errors import Error, InvalidArgument, ProtocolViolation, error_of
+from ..errors import ConnectionLost, Error, InvalidArgument, ProtocolViolation, error_of
 from ..message import BaseMessage
 from . import batch, frames, policy
 from .credit import Credit
@@ -81,8 +81,11 @@ class Consuming(Channel):
         self._named_left, self._named_count, self._named_at = 0, 1, 0.0
         self._acks: typing.Dict[int, typing.List[int]] = {}
         self._ack_count, self._gathered_at = 0, math.inf
+        self._settled_at = 0  # the bytes of the link up to its last frame that settles messages
+        self.is_settling_lost = False  # the last connection has ended before the system had taken all of these
         self._requests: typing.Dict[int, str] = {}
         self.answers: typing.Dict[int, typing.Union[int, Error]] = {}
+        self._unwanted: typing.Set[int] = set()  # requests that nobody waits for any more
         self._given_at = 0.0  # when the program received its last message; 0: it has asked since
         self.is_paused = False
 
@@ -90,6 +93,7 @@ class Consuming(Channel):
 
     def attach(self, link: Link, now: float) -> None:
         super().attach(link, now)
+        self._settled_at = 0
         request, options = link.request(), self.options
         self._requests = {request: "open"}
         link.send(frames.consume_open(request, self.topic, options.group, OWN if options.own else GROUP,
@@ -115,6 +119,7 @@ class Consuming(Channel):
     def _opened(self, frame: Frame) -> None:
         opened = self.opened = frames.consume_opened_of(frame.body, frame.flags)
         self.channel, self.opens = frame.channel, self.opens + 1
+        self.is_settling_lost = False  # these messages come again
         if self.options.own and not self.options.group:
             # The broker forgets this cursor with the connection: the next one begins where this one ends.
             self._start, self._start_value, self._incarnation = OFFSET, opened.next, opened.incarnation
@@ -122,6 +127,8 @@ class Consuming(Channel):
     def _delivered(self, frame: Frame) -> None:
         deliver = frames.deliver_of(frame.body, frame.flags)
         come = batch.decode(deliver.batch)
+        if not all(self.credit.take(record.size) for record in come.records):
+            raise ProtocolViolation("the broker delivered more than this consumer requested")
         lost = deliver.lost
         self.lost += lost
         for index, record in enumerate(come.records):
@@ -131,7 +138,6 @@ class Consuming(Channel):
             message.producer_time = record.time_us / 1e6 if record.time_us else None
             message.lost, lost, message.opens = lost, 0, self.opens
             self._ready.append(message)
-        self.credit.delivered(len(come.records))
         if self.options.own and not self.options.group:
             self._start_value = max(self._start_value, come.base_offset + len(come.records))
 
@@ -155,7 +161,7 @@ class Consuming(Channel):
     def _done(self, frame: Frame) -> None:
         what = self._requests.pop(frame.request)
         value = frames.done_of(frame.body)
-        self.answers[frame.request] = value
+        self._answer(frame.request, value)
         if what == "seek":
             # Everything that came before is from the old position. Members with leases have received `revoked`.
             while self._ready:
@@ -164,12 +170,24 @@ class Consuming(Channel):
                 self._take_back(message)
             self._start_value = value if self._start == OFFSET else self._start_value
 
+    def _answer(self, request: int, value: typing.Union[int, Error]) -> None:
+        if request in self._unwanted:
+            self._unwanted.remove(request)
+        else:
+            self.answers[request] = value
+
+    def forget(self, request: int) -> None:
+        """Nobody waits for the answer any more, whether it has come or not."""
+        if request in self._requests:
+            self._unwanted.add(request)
+        self.answers.pop(request, None)
+
     def _failed(self, frame: Frame) -> None:
         failure = frames.failure_of(frame.body)
         error = error_of(failure.code, failure.text)
         what = self._requests.pop(frame.request, "") if frame.request else ""
         if what and what != "open":
-            self.answers[frame.request] = error
+            self._answer(frame.request, error)
             return
         if failure.code in policy.FINAL or failure.code == "incarnation_changed":
             self.fail(error)
@@ -177,6 +195,8 @@ class Consuming(Channel):
 
     def detach(self, error: Error) -> None:
         """The broker delivers everything that is not settled again."""
+        if self._ack_count or self.link is not None and self.link.written < self._settled_at:
+            self.is_settling_lost = True
         super().detach(error)
         self._ready.clear()
         self._named_left = 0
@@ -187,8 +207,8 @@ class Consuming(Channel):
         self._acks, self._ack_count, self._gathered_at = {}, 0, math.inf
         for request, what in self._requests.items():
             if what != "open":
-                self.answers[request] = error
-        self._requests = {}
+                self._answer(request, error)
+        self._requests, self._unwanted = {}, set()
 
     # --- The program's side. -----------------------------------------------------------------------------------------
 
@@ -265,6 +285,7 @@ class Consuming(Channel):
             ranges = ranges_of(offsets)
             for at in range(0, len(ranges), _RANGES_MAX):
                 link.send(frames.reject(self.channel, ranges[at:at + _RANGES_MAX], hand_out, 0 if flags else delay_ms, flags, coded))
+        self._settled_at = link.queued
 
     def extend(self, message: BaseMessage, seconds: float) -> None:
         ms = _milliseconds(seconds, "time")
@@ -311,6 +332,13 @@ class Consuming(Channel):
             for at in range(0, len(ranges), _RANGES_MAX):
                 self.link.send(frames.acknowledge(self.channel, ranges[at:at + _RANGES_MAX], hand_out))
         self._acks, self._ack_count, self._gathered_at = {}, 0, math.inf
+        self._settled_at = self.link.queued
+
+    def check_settled(self, needs_link: bool) -> None:
+        """Errors: ConnectionLost, or the final failure, if messages were settled that the broker does not know of, or there
+        is no link although one is needed."""
+        if self.is_settling_lost or needs_link and self.link is None:
+            raise self.failure or ConnectionLost("there is no connection: the messages are delivered again")
 
     def work(self, now: float) -> None:
         if not self.is_open or self.link is None:

@@ -21,13 +21,19 @@ class Credit:
 
     def reset(self) -> typing.Tuple[int, int]:
         """Begins a channel. Returns its first credit."""
-        self._granted, self._waiting, self._unsettled, self._settled_bytes = self.target, 0, 0, 0
+        self._granted, self._granted_bytes, self._waiting, self._unsettled, self._settled_bytes = self.target, self.size, 0, 0, 0
         return self.target, self.size
 
-    def delivered(self, count: int) -> None:
-        self._granted -= count
-        self._waiting += count
-        self._unsettled += count
+    def take(self, size: int) -> bool:
+        """Takes the credit of a delivered message. Returns False if there was none. The last message may have more bytes
+        than were left."""
+        if self._granted <= 0 or self._granted_bytes <= 0:
+            return False
+        self._granted -= 1
+        self._granted_bytes -= size
+        self._waiting += 1
+        self._unsettled += 1
+        return True
 
     def begun(self) -> None:
         """The program has received a message."""
@@ -61,4 +67,5 @@ class Credit:
     def give(self, messages: int, size: int) -> None:
         """Tells that `due` was given."""
         self._granted += messages
+        self._granted_bytes += size
         self._settled_bytes -= size

@@ -17,12 +17,13 @@ class Link:
 
     def __init__(self, ticket: str, codecs: int, heartbeat_ms: int, name: str, frame_bytes_max: int, now: float) -> None:
         self.out = bytearray()
+        self.queued = self.written = 0  # bytes that were put into `out`, and those of them that the system has taken
         self.welcome: typing.Optional[Welcome] = None
         self.peer_said_goodbye = False
         self._reader, self._last_request, self._heartbeat_ms = FrameReader(frame_bytes_max), 0, heartbeat_ms
         self._received_at = self._sent_at = now
         self._unfinished = 0
-        self.out += frames.hello(self.request(), frame_bytes_max, heartbeat_ms, codecs, name, ticket)
+        self.send(frames.hello(self.request(), frame_bytes_max, heartbeat_ms, codecs, name, ticket))
 
     def request(self) -> int:
         """Returns a new request number."""
@@ -31,6 +32,7 @@ class Link:
 
     def send(self, frame: bytes) -> None:
         self.out += frame
+        self.queued += len(frame)
 
     def receive(self, data: bytes, now: float) -> typing.Iterator[Frame]:
         """Yields the frames for the session's object. Errors: of the hello, ProtocolViolation, or the goodbye's."""
@@ -67,13 +69,17 @@ class Link:
         raise error_of(failure.code, failure.text)
 
     def sent(self, now: float) -> None:
-        """Tells that bytes were sent."""
+        """Tells that bytes of `out` were sent."""
         self._sent_at = now
+
+    def flushed(self) -> None:
+        """Tells that the system has taken all bytes that are not in `out`."""
+        self.written = self.queued - len(self.out)
 
     def beat(self, now: float) -> None:
         """Sends a heartbeat if it is time."""
         if now >= self._next_heartbeat() and not self.out:
-            self.out += frames.encode(frames.HEARTBEAT)
+            self.send(frames.encode(frames.HEARTBEAT))
 
     def silent_since(self, now: float) -> typing.Optional[float]:
         """Returns the time of the last sign of life if the broker counts as dead, else None. Requires: everything that

@@ -77,7 +77,8 @@ class Producing(Channel):
         self.next_number = 0
         self.lost = 0  # messages that were confirmed and that the broker lost later
         self.unconfirmed_bytes = 0
-        self.failures: typing.Deque[typing.Tuple[int, int, Error]] = collections.deque(maxlen=_FAILURES_MAX)
+        self._failures: typing.Deque[typing.Tuple[int, int, Error]] = collections.deque()
+        self._forgotten = 0  # failures of messages before this number may be dropped
         self._building: typing.List[Outgoing] = []
         self._building_bytes = 0
         self._waiting: typing.Deque[_Batch] = collections.deque()
@@ -133,10 +134,21 @@ class Producing(Channel):
         return self.next_number - len(self._building)
 
     def is_settled(self, number: int) -> bool:
-        return number < self.settled_before or self.error_of_message(number) is not None
+        """Tells whether a message that was added is stored, has failed, or is in doubt."""
+        if number < self.settled_before or self._failure_of(number) is not None:
+            return True
+        return number < self._forgotten and not any(
+            each.first <= number < each.end for batches in (self._flight, self._waiting) for each in batches)
+
+    def _failure_of(self, number: int) -> typing.Optional[Error]:
+        return next((error for begin, end, error in self._failures if begin <= number < end), None)
 
     def error_of_message(self, number: int) -> typing.Optional[Error]:
-        return next((error for begin, end, error in self.failures if begin <= number < end), None)
+        """Returns why a message is not stored, or None if it is. Requires: it is settled."""
+        error = self._failure_of(number)
+        if error is None and number < self._forgotten:
+            return InDoubt("in_doubt: the fate of the message is not known any more, because too many messages have failed", "in_doubt")
+        return error
 
     # --- The connection's side. --------------------------------------------------------------------------------------
 
@@ -165,8 +177,14 @@ class Producing(Channel):
         opened = self.opened = frames.produce_opened_of(frame.body)
         self.channel, self.opens = frame.channel, self.opens + 1
         self.secret = opened.secret or self.secret
-        if not self._is_known or self.producer_id != opened.producer_id or self.opens == 1:
+        is_other = not self._is_known or self.producer_id != opened.producer_id
+        if is_other or self.opens == 1:
             self._sequence = self._confirmed_sequence = opened.expected
+        for each in self._waiting:
+            if is_other:
+                each.numbered(-1)  # numbers of another id mean nothing
+            elif self.epoch != opened.epoch:
+                each.coded = b""
         self.producer_id, self.epoch, self._is_known = opened.producer_id, opened.epoch, True
         if opened.expected > self._sequence:
             raise self.fail(self._in_doubt("another process has used the producer id"))
@@ -205,7 +223,9 @@ class Producing(Channel):
     def _settle(self, done: _Batch, error: typing.Optional[Error]) -> None:
         self.unconfirmed_bytes -= done.size
         if error:
-            self.failures.append((done.first, done.end, error))
+            if len(self._failures) == _FAILURES_MAX:
+                self._forgotten = max(self._forgotten, self._failures.popleft()[1])
+            self._failures.append((done.first, done.end, error))
         self.on_settled(done.first, done.end, error)
 
     def _refused(self, refuse: frames.Refuse, now: float) -> None:

@@ -15,6 +15,9 @@ Reply = typing.Dict[str, typing.Any]
 _OF_ADMINISTRATORS = {"create_topic", "delete_topic", "list_topics", "create_user", "delete_user", "grant", "revoke", "list_users",
                       "reload", "stats_all"}
 _WITHOUT_CREDENTIALS = {"ping", "version"}
+# Commands that may be executed twice. A second join makes another ticket.
+_HARMLESS = {"ping", "version", "join", "stats", "stats_all", "list_topics", "list_users", "list_dead", "list_delayed",
+             "list_schedules"}
 _TICKET_BYTES_MAX = 512
 
 
@@ -30,6 +33,11 @@ def request_of(place: Place, cmd: str, fields: typing.Mapping[str, typing.Any]) 
         if cmd == "set_password":
             credentials = dict(place.administration())
     return json.dumps({"cmd": cmd, **credentials, **fields}).encode()
+
+
+def may_repeat(cmd: str, is_written: bool) -> bool:
+    """Tells whether a request whose connection has ended may be sent again. `is_written`: the broker may have all of it."""
+    return not is_written or cmd in _HARMLESS
 
 
 def reply_of(data: bytes) -> Reply:

@@ -53,6 +53,11 @@ class Connection:
             # libzmq sends and expects CURVE's MESSAGE as a message, not as a command.
             self.out += _frame(0, self._curve.message(flags, part)) if self._curve else _frame(flags, part)
 
+    @property
+    def is_written(self) -> bool:
+        """Tells whether everything that was sent was also taken from `out`."""
+        return self.is_ready and not self.out
+
     def receive(self, data: bytes) -> typing.List[bytes]:
         self._data += data
         messages: typing.List[bytes] = []
