@@ -102,7 +102,9 @@ def fenced_producer(kit):
     first, second = kit.bodies(10, name="first"), kit.bodies(10, name="second")
     identity = older.ok("produce_open", **{"as": "p"}, topic="t")
     kit.send(older, first)
-    newer.ok("produce_open", **{"as": "p"}, topic="t", producer_id=identity["producer_id"], epoch=identity["epoch"] + 1)
+    wanted = {"producer_id": identity["producer_id"], "epoch": identity["epoch"] + 1}
+    opened = newer.ok("produce_open", **{"as": "p"}, topic="t", **wanted)
+    assert {name: opened[name] for name in wanted} == wanted, "the agent opened another producer than asked"
     kit.send(newer, second)
     late = kit.bodies(1, name="late")
     older.finish(kit.start_sending(older, late))

@@ -1,6 +1,7 @@
 /* A small reader and writer of JSON, for the agent. */
 #include "json.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,8 +122,10 @@ static const char* read_value(const char* at, struct json* value) {
     return at + (*at == 't' ? 4 : 5);
   }
   value->type = JSON_NUMBER;
-  value->number = strtoll(at, &end, 10);
-  if (end == at) malformed(at);
+  /* Ids of producers need all 64 bits. Like other numbers of that size, they are converted back on use. */
+  errno = 0;
+  value->number = *at == '-' ? strtoll(at, &end, 10) : (int64_t)strtoull(at, &end, 10);
+  if (end == at || errno == ERANGE) malformed(at);
   return end;
 }
 

@@ -10,7 +10,7 @@ enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSO
 
 struct json {
   enum json_type type;
-  int64_t number;     /* of a number; 1 or 0 of a boolean */
+  int64_t number;     /* of a number, from INT64_MIN to UINT64_MAX (as its 64 bits); 1 or 0 of a boolean */
   char* text;         /* of a string */
   struct json* items; /* of an array or object */
   char** names;       /* of an object */
