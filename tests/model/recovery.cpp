@@ -35,6 +35,7 @@ void World::crash(bool cut, milliseconds down) {
 void World::recover(std::uint64_t log_least, std::uint64_t letters_least, bool cut, bool clean) {
   broker_.journal().clear();
   give_backs_.clear();
+  unexplained_.clear();  // the ended process cannot be asked for their letters
   if (!is_durable()) {
     recover_memory();
   } else {

@@ -87,6 +87,8 @@ class World {
   /// Follows a message that is in the log now.
   void append(std::uint64_t content);
   void appended(std::uint64_t content);
+  bool is_letter_anew(std::uint64_t content, std::uint64_t offset);
+  void explain_appended();
   [[nodiscard]] bool has_expired(std::uint64_t offset);
   [[nodiscard]] bool may_have_expired(std::uint64_t offset);
   [[nodiscard]] bool was_given_back(const std::string& group, std::uint64_t offset);
@@ -153,6 +155,8 @@ class World {
   std::map<std::uint64_t, ModelSubscriber> subscribers_;  // by their endpoints
   ModelLetters letters_;
   std::vector<GiveBackCommand> give_backs_;  // they run
+  /// Contents and offsets of messages that are published anew, but their letters were not seen yet.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> unexplained_;
   std::uint64_t next_content_ = 1;
   std::uint64_t ghosts_ = 0;  // delayed messages that a start has found waiting and in the log
   std::string complaint_;
