@@ -230,6 +230,11 @@ void Steps::act_on_dead() {
   for (std::optional<Offset> from = Offset{0}; from;) {
     const auto piece =
         broker_.orders().commands().act_on_dead(group->name, action, filter, *from).value_or_throw();
+    // The disk of an ended process cannot be read any more.
+    if (broker_.is_dead() && (piece.is_pending || piece.unreadable != 0)) {
+      is_over_ = true;
+      return;
+    }
     demand(!piece.is_pending && piece.unreadable == 0, "dead messages cannot be read");
     messages += piece.messages;
     from = piece.next;
