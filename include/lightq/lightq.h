@@ -234,6 +234,7 @@ typedef struct lightq_report {
   const char* text;      /* the reason as a sentence; valid during the call */
   int64_t delayed_first; /* the number of the first in the topic's schedule; -1: none */
 } lightq_report;
+#define LIGHTQ_REPORT_INIT {sizeof(lightq_report), 0, 0, 0, 0, NULL, 0}
 /* Runs inside calls of the producer. It may call lightq_send, which does not wait there, and nothing else on
    the same producer. */
 typedef void (*lightq_report_callback)(void* user, const lightq_report* report);
@@ -283,6 +284,12 @@ int lightq_producer_interest(lightq_producer* producer, lightq_interest* interes
 int lightq_producer_fd(lightq_producer* producer);
 /* Sets the callback for the fate of all messages that are settled from now on. Null: none. */
 int lightq_producer_on_report(lightq_producer* producer, lightq_report_callback callback, void* user);
+/* Keeps the fates of messages that are settled from now on for lightq_next_report, instead of a callback: for
+   languages into which a library cannot call. Neighbouring ranges with the same fate and code become one. At
+   most 10,000 ranges are kept; then the oldest is dropped. lightq_producer_on_report ends it. */
+int lightq_producer_keep_reports(lightq_producer* producer);
+/* Takes the oldest kept range. `text` is valid until the next call. Errors: TIMEOUT (none is kept). */
+int lightq_next_report(lightq_producer* producer, lightq_report* report);
 /* Ends LIGHTQ_STATE_IN_DOUBT: the broker does not know this producer any more. 1: sends the unconfirmed
    messages again, which may store some twice. 0: gives them up as UNKNOWN. */
 int lightq_producer_resolve(lightq_producer* producer, int resend);
@@ -488,6 +495,13 @@ int lightq_reader_open(lightq_client* client, const char* topic, const lightq_re
    ended the reader. */
 int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max,
                 lightq_message_callback callback, void* user, uint64_t* next, int timeout_ms);
+/* Reads as lightq_read does, and keeps a copy of each message for lightq_next_fetched, instead of a callback.
+   Messages of an earlier call that were not taken are dropped, also after an error. */
+int lightq_fetch(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max, uint64_t* next,
+                 int timeout_ms);
+/* Takes the next message that lightq_fetch has kept. It is valid until the next call on the reader. Errors:
+   TIMEOUT (none is left). */
+int lightq_next_fetched(lightq_reader* reader, lightq_message* message);
 /* Frees a reader. Null does nothing. Error: IN_USE: it was not freed. */
 int lightq_reader_free(lightq_reader* reader);
 
