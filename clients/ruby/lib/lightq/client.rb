@@ -23,7 +23,7 @@ module LightQ
       @lock, @calls = Thread::Mutex.new, 0
       memory = Native::OPTIONS.memory(options)
       address = Aside.run(Native::C_CLIENT_FREE.method(:call)) { Native.open { |place| Native::C_CONNECT.call(memory, place) } }
-      @resource = Resource.new(address, Native::C_CLIENT_FREE, "a client")
+      @resource = Resource.new(address, Native::C_CLIENT_FREE)
       ObjectSpace.define_finalizer(self, @resource.finalizer)
     end
 

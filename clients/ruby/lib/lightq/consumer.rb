@@ -17,7 +17,8 @@ module LightQ
     FROM = %i[first next last offset time].freeze
     FREE = Native::C_CONSUMER_FREE
     INTEREST = Native::C_CONSUMER_INTEREST
-    private_constant :INTEREST
+    SETTLERS = { ack: Native::C_ACK, release: Native::C_RELEASE, retry: Native::C_RETRY, dead: Native::C_DEAD }.freeze
+    private_constant :INTEREST, :SETTLERS
 
     # Returns the number and value of a place in a topic: :first, :next, :last, an offset or a Time.
     def self.place(place)
@@ -115,10 +116,14 @@ module LightQ
       counted { |address, count| Native::C_ACK_BEFORE.call(address, Native.number(offset, "the offset"), count) }
     end
 
-    # See Message.
+    # See Message. `more`: the further arguments of the library's function.
     def settle(message, how, *more)
-      function = { ack: Native::C_ACK, release: Native::C_RELEASE, retry: Native::C_RETRY, dead: Native::C_DEAD }.fetch(how)
-      turn { |address| Native.check(function.call(address, struct_of(message), *more, *(how == :dead && more.empty? ? [nil] : []))) }
+      turn do |address|
+        known = struct_of(message)
+        # An acknowledgement of a revoked message would also count as late; the others return the error alone.
+        how = :release if how == :ack && Native::C_REVOKED.call(address, known) == 1
+        Native.check(SETTLERS.fetch(how).call(address, known, *more))
+      end
     end
 
     def extend_lease(message, seconds)

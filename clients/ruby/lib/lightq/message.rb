@@ -6,7 +6,7 @@ module LightQ
   # Tells any thread whether a message was revoked. The consumer finds revocations in its calls, such as `poll`.
   class Watch
     def initialize(address)
-      @resource = Resource.new(address, Native::C_WATCH_FREE, "a watch")
+      @resource = Resource.new(address, Native::C_WATCH_FREE)
       ObjectSpace.define_finalizer(self, @resource.finalizer)
     end
 

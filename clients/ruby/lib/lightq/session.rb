@@ -8,7 +8,8 @@ module LightQ
   class Resource
     attr_reader :address
 
-    def initialize(address, free, what)
+    # `what`: names the handle in the warning about an owner that was not closed; nil: there is none.
+    def initialize(address, free, what = nil)
       @address, @free, @what, @lock = address, free, what, Thread::Mutex.new
     end
 
@@ -24,7 +25,7 @@ module LightQ
     def finalizer
       proc do
         if @address
-          warn "#{@what} was not closed; what it had not sent may be lost" if $VERBOSE
+          warn "#{@what} was not closed; what it had not sent may be lost" if $VERBOSE && @what
           @free.call(@address)
         end
       end
