@@ -160,7 +160,7 @@ function Consumer:close(command)
   self.consumer:close(seconds(command, "timeout_ms"))
 end
 
-function Consumer:add_to()
+function Consumer.add_to()
 end
 
 -- The client, and the producers and consumers by their names.

@@ -40,6 +40,7 @@ end
 
 -- The tables with the texts to which structs point, so that the garbage collector leaves them alone during a call.
 local anchors = {}
+native.anchors = anchors
 
 -- Writes fields to a struct.
 local function filled(name, fields)
