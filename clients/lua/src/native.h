@@ -1,4 +1,4 @@
-/* What the files of the module in C share. The modules in Lua have checked all arguments. */
+/* Shared by the files of the module in C. The modules in Lua have checked all arguments. */
 #ifndef LIGHTQ_LUA_NATIVE_H
 #define LIGHTQ_LUA_NATIVE_H
 

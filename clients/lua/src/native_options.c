@@ -76,7 +76,7 @@ static void take_fields(lua_State* lua, int at, const struct field* fields, void
   }
 }
 
-/* Makes a handle before the library opens one, so that it is freed whatever happens. */
+/* Makes a handle before the library opens one, so that an error of Lua frees it. */
 static struct handle* new_handle(lua_State* lua, enum kind kind) {
   struct handle* const made = lua_newuserdata(lua, sizeof *made);
   made->kind = kind;
