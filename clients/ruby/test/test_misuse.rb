@@ -171,6 +171,7 @@ class TestMisuse < Minitest::Test
     unused = TCPServer.open("127.0.0.1", 0) { |server| server.local_address.ip_port }
     error = assert_raises(LightQ::ConnectionLost) { LightQ.connect("tcp://127.0.0.1:#{unused}", discover: false) }
     assert error.retryable?
+    assert_includes error.backtrace.join("\n"), __FILE__
     TCPServer.open("127.0.0.1", 0) do |silent|
       error = assert_raises(LightQ::Timeout) do
         LightQ.connect("tcp://127.0.0.1:#{silent.local_address.ip_port}", discover: false, timeout: 0.2)

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
+require_relative "errors"
+
 module LightQ
   # Runs calls that may wait in the library. Ruby cannot interrupt such a call, so another thread makes it, and the
   # caller waits for that thread: Thread#raise, Thread#kill and Timeout end the wait at once.
   module Aside
-    # Returns what the block returns. If the caller is interrupted, the block still ends, and `discard` gets its result.
+    # Returns what the block returns. Its errors get the caller's backtrace. If the caller is interrupted, the block still ends, and `discard` gets its result.
     def self.run(discard = nil, &call)
       lock, results, is_given_up = Thread::Mutex.new, [], false
       thread = Thread.new do
@@ -17,6 +19,9 @@ module LightQ
       result = thread.value
       results.clear
       result
+    rescue Error => e
+      e.set_backtrace([*e.backtrace, *caller]) unless e.backtrace&.last == caller.last
+      raise
     ensure
       unless thread.nil? || result
         is_given_up = true
