@@ -46,12 +46,14 @@ class FakeBroker:
 
     @staticmethod
     def _frame(connection):
-        data = b""
-        while len(data) < 20 or len(data) < 20 + struct.unpack_from("<I", data, 12)[0]:
-            part = connection.recv(65536 if len(data) >= 20 else 20 - len(data))
+        data, length = b"", 20
+        while len(data) < length:
+            part = connection.recv(length - len(data))  # a second frame may follow
             if not part:
                 return None
             data += part
+            if len(data) == 20:
+                length += struct.unpack_from("<I", data, 12)[0]
         return data
 
     def _reply(self, op, _flags, channel, request, values):

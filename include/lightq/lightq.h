@@ -1,5 +1,4 @@
-/* LightQ for C and for everything that can call C: liblightq.so.0. clients/c/README.md has examples.
-   C89, with <stdint.h>.
+/* LightQ for C89 with <stdint.h>, and all that can call C: liblightq.so.0. Examples: clients/c/README.md.
 
    Results. A function that returns int returns LIGHTQ_OK (0) or the code of an error; lightq_last_error has
    its sentence. No function ends the process, and no C++ exception leaves the library. A null handle, or a
@@ -8,8 +7,7 @@
    Times. A timeout is in milliseconds; 0 does not wait, a negative one waits without limit. Times of
    messages are in microseconds since 1970-01-01 UTC.
 
-   Texts are UTF-8 and end with a zero byte; null means "not given". The library copies the texts, bodies
-   and options that it is given.
+   Texts are UTF-8 and end with a zero byte; null means "not given". The library copies all that it is given.
 
    Structs that begin with `size` may grow in later versions. Initialize them with their macro, for example
    `lightq_options options = LIGHTQ_OPTIONS_INIT;`. In options, 0 is the default of each field. A library that
@@ -19,8 +17,8 @@
    time: a call while another thread is in one returns LIGHTQ_IN_USE. The library has no thread of its own for
    them: it connects, reads and sends inside calls only. A call must not be left by longjmp or pthread_cancel.
 
-   fork. In a child process, calls on handles of the parent return LIGHTQ_CLOSED, and freeing them sends
-   nothing. The child opens its own. */
+   fork. In a child process, calls on the parent's handles return LIGHTQ_CLOSED. Freeing them sends nothing.
+ */
 #ifndef LIGHTQ_H
 #define LIGHTQ_H
 
@@ -91,7 +89,6 @@ void lightq_free(void* text);
 /* --- Client --- */
 
 typedef struct lightq_client lightq_client;
-
 typedef struct lightq_options {
   size_t size;
   /* tcp://HOST:PORT or ipc://PATH. Null: LIGHTQ_BROKER, else the broker of this machine. */
@@ -115,8 +112,7 @@ typedef struct lightq_options {
    does. `*client` is null after an error. Errors: IO_ERROR (nothing listens), TIMEOUT, UNAUTHORIZED_ACCESS
    (encryption), INVALID_ARGUMENT. A wrong password shows in later calls. */
 int lightq_connect(const lightq_options* options, lightq_client** client);
-/* Frees a client. Its producers, consumers and readers stay usable. Null does nothing. Requires: no call on
-   it is running. */
+/* Frees a client that no call uses. Its producers, consumers and readers stay usable. Null does nothing. */
 void lightq_client_free(lightq_client* client);
 /* Checks that the broker replies. */
 int lightq_ping(lightq_client* client);
@@ -166,7 +162,6 @@ typedef struct lightq_header {
 /* --- Producer --- */
 
 typedef struct lightq_producer lightq_producer;
-
 enum { LIGHTQ_LEVEL_DEFAULT = 0, LIGHTQ_LEVEL_RECEIVED = 1, LIGHTQ_LEVEL_FLUSHED = 2 };
 enum { LIGHTQ_UNCOMPRESSED = 0, LIGHTQ_LZ4 = 1, LIGHTQ_ZSTD = 2 };
 
@@ -234,8 +229,8 @@ typedef struct lightq_report {
   const char* text;      /* the reason as a sentence; valid during the call */
   int64_t delayed_first; /* the number of the first in the topic's schedule; -1: none */
 } lightq_report;
-/* Runs inside calls of the producer. It may call lightq_send, which does not wait there, and nothing else on
-   the same producer. */
+#define LIGHTQ_REPORT_INIT {sizeof(lightq_report), 0, 0, 0, 0, NULL, 0}
+/* Runs inside calls of the producer, of which it may call only lightq_send, which does not wait there. */
 typedef void (*lightq_report_callback)(void* user, const lightq_report* report);
 
 typedef struct lightq_producer_stats {
@@ -283,6 +278,12 @@ int lightq_producer_interest(lightq_producer* producer, lightq_interest* interes
 int lightq_producer_fd(lightq_producer* producer);
 /* Sets the callback for the fate of all messages that are settled from now on. Null: none. */
 int lightq_producer_on_report(lightq_producer* producer, lightq_report_callback callback, void* user);
+/* Keeps the fates of messages for lightq_next_report, instead of a callback, for languages into which a
+   library cannot call; neighbours as one range. Beyond 10,000 the oldest is dropped.
+   lightq_producer_on_report ends it. */
+int lightq_producer_keep_reports(lightq_producer* producer);
+/* Takes the oldest kept range. `text` is valid until the next call. Errors: TIMEOUT (none is kept). */
+int lightq_next_report(lightq_producer* producer, lightq_report* report);
 /* Ends LIGHTQ_STATE_IN_DOUBT: the broker does not know this producer any more. 1: sends the unconfirmed
    messages again, which may store some twice. 0: gives them up as UNKNOWN. */
 int lightq_producer_resolve(lightq_producer* producer, int resend);
@@ -302,7 +303,6 @@ int lightq_producer_free(lightq_producer* producer);
 /* --- Consumer --- */
 
 typedef struct lightq_consumer lightq_consumer;
-
 enum {
   LIGHTQ_FROM_FIRST = 0, /* the oldest message kept */
   LIGHTQ_FROM_NEXT = 1,  /* only messages from now on */
@@ -383,8 +383,7 @@ typedef struct lightq_consumer_stats {
 /* Opens a consumer of a topic. `options` may be null. Errors: those of lightq_producer_open; IN_USE. */
 int lightq_consumer_open(lightq_client* client, const char* topic, const lightq_consumer_options* options,
                          lightq_consumer** consumer);
-/* Receives the next message. Errors: TIMEOUT (none arrived; 0 does not wait), CLOSED, or the error that ended
-   the consumer. */
+/* Receives the next message. Errors: TIMEOUT (none arrived), CLOSED, or the error that ended the consumer. */
 int lightq_next(lightq_consumer* consumer, lightq_message* message, int timeout_ms);
 /* Copies up to `most` headers of a message to `headers`, in the producer's order. Returns how many the
    message has; 0 for null. `headers` may be null if `most` is 0. */
@@ -392,9 +391,9 @@ size_t lightq_message_headers(const lightq_message* message, lightq_header* head
 /* Finds the first header of this name. Returns 1, or 0 if there is none. */
 int lightq_message_header(const lightq_message* message, const char* name, lightq_header* header);
 
-/* Each message is settled once, by one of the next four calls. The consumer gathers them, and sends them in
-   later calls; lightq_consumer_flush sends them now. Error of all: REVOKED, if the message is not in flight
-   any more: the broker has taken it back, the connection has ended, or it was settled before. */
+/* Each message is settled once, by one of the next four calls, which use the struct's `size`, `offset` and
+   `lease`. The consumer sends them in later calls; lightq_consumer_flush sends them now. Error of all:
+   REVOKED: the broker has taken the message back, the connection has ended, or it was settled before. */
 
 /* Finishes a message. */
 int lightq_ack(lightq_consumer* consumer, const lightq_message* message);
@@ -412,8 +411,7 @@ int lightq_ack_range(lightq_consumer* consumer, uint64_t begin, uint64_t end, ui
 /* Finishes all messages before `offset` that lightq_next has returned. */
 int lightq_ack_before(lightq_consumer* consumer, uint64_t offset, uint64_t* count);
 
-/* Returns 1 if a message is not in flight to this consumer any more, as far as its last call has found, else
-   0. 1 for null. */
+/* Returns 1 if a message is not in flight any more, as far as the consumer has found, or for null; else 0. */
 int lightq_revoked(lightq_consumer* consumer, const lightq_message* message);
 /* Tells other threads whether a message was revoked. The consumer finds revocations in its calls; each
    lightq_consumer_poll looks for them. */
@@ -426,9 +424,8 @@ int lightq_watch_revoked(const lightq_watch* watch);
 void lightq_watch_free(lightq_watch* watch);
 
 /* Moves the group, or the own cursor. `value`: of LIGHTQ_FROM_OFFSET and LIGHTQ_FROM_TIME. `offset` may be
-   null;
-   `*offset` is the new position. Messages in flight are revoked. Errors: TIMEOUT, CLOSED (the connection
-   ended: moved or not), the broker's. */
+   null; `*offset` is the new position. Messages in flight are revoked. Errors: TIMEOUT, CLOSED (the
+   connection ended: moved or not), the broker's. */
 int lightq_seek(lightq_consumer* consumer, int from, uint64_t value, uint64_t* offset, int timeout_ms);
 /* 1: asks the broker for no more messages. Those on their way still arrive. 0: continues. */
 int lightq_consumer_pause(lightq_consumer* consumer, int paused);
@@ -461,7 +458,6 @@ int lightq_consumer_free(lightq_consumer* consumer);
 /* --- Reader: reads by offset, and changes nothing --- */
 
 typedef struct lightq_reader lightq_reader;
-
 typedef struct lightq_reader_options {
   size_t size;
   const char* name; /* these are those of lightq_consumer_options */
@@ -478,7 +474,6 @@ typedef struct lightq_reader_options {
 
 /* The message is valid during the call. It must not use the reader. */
 typedef void (*lightq_message_callback)(void* user, const lightq_message* message);
-
 /* Opens a reader of a topic. `options` may be null. *reader is null after an error. */
 int lightq_reader_open(lightq_client* client, const char* topic, const lightq_reader_options* options,
                        lightq_reader** reader);
@@ -488,6 +483,13 @@ int lightq_reader_open(lightq_client* client, const char* topic, const lightq_re
    ended the reader. */
 int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max,
                 lightq_message_callback callback, void* user, uint64_t* next, int timeout_ms);
+/* Reads as lightq_read does, and keeps a copy of each message for lightq_next_fetched, instead of a callback.
+   Messages of an earlier call that were not taken are dropped, also after an error. */
+int lightq_fetch(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max, uint64_t* next,
+                 int timeout_ms);
+/* Takes the next kept message; it is valid until the next call on the reader. Errors: TIMEOUT (none is left).
+ */
+int lightq_next_fetched(lightq_reader* reader, lightq_message* message);
 /* Frees a reader. Null does nothing. Error: IN_USE: it was not freed. */
 int lightq_reader_free(lightq_reader* reader);
 

@@ -57,6 +57,13 @@ inline lightq_message message_of(const Delivered& from) {
   return to;
 }
 
+/// Writes a message to a struct of C, which keeps its size. Requires: is_sized(&to).
+inline void give_message(const Delivered& from, lightq_message& to) {
+  const std::size_t size = to.size;
+  to = message_of(from);
+  to.size = size;
+}
+
 /// Returns the headers of a message of C.
 inline AttributesView::Headers headers_of(const lightq_message& message) {
   if (message.attributes == nullptr) return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@
 
 #include "capi/boundary.hpp"
 #include "capi/conversions.hpp"
+#include "capi/fetched_messages.hpp"
+#include "capi/kept_reports.hpp"
 
 /// Threads may share it.
 struct lightq_client {
@@ -22,6 +25,8 @@ struct lightq_client {
 struct lightq_producer {
   lightq::Producer producer;
   lightq::Timeout send_timeout{-1};  // that the producer has; -1: not set yet
+  lightq::capi::KeptReports reports{};
+  std::string told{};  // the text of the report taken last
   lightq::capi::Occupant occupant{};
 };
 
@@ -34,6 +39,7 @@ struct lightq_consumer {
 
 struct lightq_reader {
   lightq::Reader reader;
+  lightq::capi::FetchedMessages fetched{};
   lightq::capi::Occupant occupant{};
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/limits.hpp>
@@ -214,6 +215,29 @@ int lightq_producer_on_report(lightq_producer* producer, lightq_report_callback 
                                               : [callback, user](const lightq::SendReport& report) {
                                                   report_to(callback, user, report);
                                                 });
+    return LIGHTQ_OK;
+  });
+}
+
+int lightq_producer_keep_reports(lightq_producer* producer) {
+  return in_turn(producer, [&](lightq_producer& of) -> int {
+    of.producer.on_report([&of](const lightq::SendReport& report) { of.reports.add(report); });
+    return LIGHTQ_OK;
+  });
+}
+
+int lightq_next_report(lightq_producer* producer, lightq_report* report) {
+  return in_turn(producer, [&](lightq_producer& of) -> int {
+    if (!is_sized(report)) return fail_argument("lightq_report is null or has another size");
+    auto kept = of.reports.take();
+    if (!kept) return fail(LIGHTQ_TIMEOUT, "no report is kept");
+    of.told = std::move(kept->text);
+    report->begin = kept->begin;
+    report->end = kept->end;
+    report->fate = static_cast<int>(kept->fate);
+    report->code = kept->code;
+    report->text = of.told.c_str();
+    report->delayed_first = kept->first_due;
     return LIGHTQ_OK;
   });
 }

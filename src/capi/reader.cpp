@@ -1,5 +1,7 @@
 /// The reader of C, and the headers of messages. Layer: capi.
 #include <algorithm>
+#include <cstdint>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +18,21 @@ namespace {
 
 lightq_header header_of(const Header& header) {
   return {header.name.data(), header.name.size(), header.value.data(), header.value.size()};
+}
+
+/// Reads a range; `bytes_max` 0: as much as the broker allows.
+Result<Offset> read(lightq_reader& of, std::uint64_t begin, std::uint64_t end, std::uint64_t bytes_max,
+                    const Reader::Handle& handle, int timeout_ms) {
+  const std::uint64_t most =
+      bytes_max == 0 ? limits::read_bytes_max : std::min<std::uint64_t>(bytes_max, limits::read_bytes_max);
+  return of.reader.read({{begin}, {end}}, most, handle, timeout_of(timeout_ms));
+}
+
+/// Sets `*next` to where a read continues, unless it is null. Returns the code of a read that failed.
+int give_next(const Result<Offset>& done, std::uint64_t* next) {
+  if (!done) return fail(done.error());
+  if (next != nullptr) *next = done->value;
+  return LIGHTQ_OK;
 }
 
 }  // namespace
@@ -69,13 +86,40 @@ int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t by
         threw = true;
       }
     };
-    const std::uint64_t most = bytes_max == 0
-                                   ? lightq::limits::read_bytes_max
-                                   : std::min<std::uint64_t>(bytes_max, lightq::limits::read_bytes_max);
-    const auto done = of.reader.read({{begin}, {end}}, most, pass, timeout_of(timeout_ms));
+    const auto done = read(of, begin, end, bytes_max, pass, timeout_ms);
     if (threw) throw CallbackThrew();
-    if (!done) return fail(done.error());
-    if (next != nullptr) *next = done->value;
+    return give_next(done, next);
+  });
+}
+
+int lightq_fetch(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max, uint64_t* next,
+                 int timeout_ms) {
+  return in_turn(reader, [&](lightq_reader& of) -> int {
+    if (begin > end) return fail_argument("the range ends before it begins");
+    of.fetched.clear();
+    bool is_full = false;  // this process has no memory for a copy
+    const auto keep = [&](const lightq::Delivered& delivered) {
+      if (is_full) return;
+      try {
+        of.fetched.add(delivered);
+      } catch (const std::bad_alloc&) {
+        is_full = true;
+      }
+    };
+    const auto done = read(of, begin, end, bytes_max, keep, timeout_ms);
+    if (done && !is_full) return give_next(done, next);
+    of.fetched.clear();
+    if (is_full) throw std::bad_alloc();
+    return fail(done.error());
+  });
+}
+
+int lightq_next_fetched(lightq_reader* reader, lightq_message* message) {
+  return in_turn(reader, [&](lightq_reader& of) -> int {
+    if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
+    const lightq::Delivered* const taken = of.fetched.take();
+    if (taken == nullptr) return fail(LIGHTQ_TIMEOUT, "no message is left");
+    give_message(*taken, *message);
     return LIGHTQ_OK;
   });
 }

@@ -2,6 +2,7 @@
 /// not absence. clients/c/tests has the tests with a broker.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
@@ -14,6 +15,8 @@
 
 #include "capi/boundary.hpp"
 #include "capi/conversions.hpp"
+#include "capi/fetched_messages.hpp"
+#include "capi/kept_reports.hpp"
 #include "capi/sized.hpp"
 
 namespace lightq::capi {
@@ -122,6 +125,59 @@ TEST(Capi, ANestedCallIsRefusedUnlessItMayNest) {
   });
   EXPECT_EQ(code, LIGHTQ_OK);
   EXPECT_EQ(in_turn(&handle, nothing), LIGHTQ_OK);
+}
+
+TEST(Capi, NeighbouringReportsBecomeOneAndTheOldestIsDropped) {
+  const Error full{ErrorCode::limit_reached, "the topic is full"};
+  const Error other{ErrorCode::no_space, "the disk is full"};
+  KeptReports reports;
+  reports.add({0, 2, Fate::confirmed});
+  reports.add({2, 5, Fate::confirmed});
+  reports.add({5, 6, Fate::refused, &full});
+  reports.add({6, 7, Fate::refused, &other});
+  reports.add({8, 9, Fate::refused, &other});  // 7 has no fate yet
+  reports.add({7, 8, Fate::confirmed, nullptr, 40});
+  reports.add({9, 11, Fate::confirmed, nullptr, 41});
+  reports.add({11, 12, Fate::confirmed, nullptr, 43});
+  reports.add({12, 13, Fate::confirmed, nullptr, 45});
+  std::vector<std::string> told;
+  while (const auto kept = reports.take())
+    told.push_back(std::to_string(kept->begin) + "-" + std::to_string(kept->end) + " " +
+                   lightq_strerror(kept->code) + " " + std::to_string(kept->first_due) + kept->text);
+  EXPECT_EQ(told, (std::vector<std::string>{
+                      "0-5 ok -1", "5-6 limit_reached -1the topic is full", "6-7 no_space -1the disk is full",
+                      "8-9 no_space -1the disk is full", "7-8 ok 40", "9-12 ok 41", "12-13 ok 45"}));
+  for (std::uint64_t number = 0; number < 2 * KeptReports::reports_max + 2; number += 2)
+    reports.add({number, number + 1, Fate::confirmed});
+  EXPECT_EQ(reports.take().value().begin, 2U);
+}
+
+TEST(Capi, FetchedMessagesOutliveTheirBatch) {
+  FetchedMessages fetched;
+  EXPECT_EQ(fetched.take(), nullptr);
+  {
+    std::vector<std::byte> batch(300, std::byte{7});
+    Delivered delivered{};
+    delivered.attributes_bytes = 100;
+    delivered.payload = ByteView(batch).subspan(100);
+    for (const std::uint64_t offset : {3, 4}) {
+      delivered.offset = {offset};
+      fetched.add(delivered);
+    }
+    fetched.add({});  // empty
+    batch.assign(300, std::byte{0});
+  }
+  for (const std::uint64_t offset : {3, 4}) {
+    const Delivered* const taken = fetched.take();
+    ASSERT_NE(taken, nullptr);
+    EXPECT_EQ(taken->offset.value, offset);
+    const ByteView whole(taken->payload.data() - 100, 300);
+    EXPECT_TRUE(std::ranges::all_of(whole, [](std::byte byte) { return byte == std::byte{7}; }));
+  }
+  EXPECT_TRUE(fetched.take()->payload.empty());
+  fetched.add({});
+  fetched.clear();
+  EXPECT_EQ(fetched.take(), nullptr);
 }
 
 TEST(Capi, NoBrokerAndBadAddressesAreErrors) {

@@ -10,10 +10,11 @@ import pytest
 import go_rules
 import python_rules
 import rules
+import script_rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED_ROOMS = {"build", ".git", ".cache", "__pycache__", ".pytest_cache"}
-TEXT = (".hpp", ".cpp", ".h", ".c", ".py", ".go", ".md", ".txt", ".cmake", ".json", ".toml", ".in", ".supp", "")
+TEXT = (".hpp", ".cpp", ".h", ".c", ".py", ".go", ".rb", ".lua", ".md", ".txt", ".cmake", ".json", ".toml", ".in", ".supp", "")
 
 
 def repository():
@@ -121,6 +122,11 @@ PLANTED = [
     (go_rules.go_client_imports, "clients/go/internal/wire/a.go", 'import (\n\t"net"\n)', "imports net in wire"),
     (go_rules.go_client_imports, "clients/go/internal/control/a.go", 'import "lightq"', "imports lightq, which is of a higher layer"),
     (go_rules.long_go_functions, "clients/go/a.go", "func f() {\n" + "\tg()\n" * 71 + "}\n", ":1: a function of 73"),
+    (rules.long_files, "clients/lua/a.lua", "\n" * 501, "501 lines"),
+    (script_rules.script_client_loads, "clients/ruby/lib/a.rb", 'require "zmq"', "loads zmq"),
+    (script_rules.script_client_loads, "clients/lua/lightq/a.lua", 'local c = require "cjson"', "loads cjson"),
+    (script_rules.long_script_functions, "clients/ruby/a.rb", "  def f\n" + "    g\n" * 71 + "  end\n", ":1: a function of 73"),
+    (script_rules.long_script_functions, "clients/lua/a.lua", "local function f()\n" + "  g()\n" * 71 + "end\n", ":1: a function of 73"),
     (python_rules.long_python_functions, "clients/conformance/a.py", "def f():\n" + "    g()\n" * 71, ":1: a function of 72"),
     (rules.sleeping_tests, "tests/log/a_test.cpp", "std::this_thread::sleep_for(1s);", "sleeps"),
 ]

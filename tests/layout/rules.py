@@ -1,12 +1,12 @@
 """The house rules as data, and the functions that check a tree of files against them.
 
-A tree is a dict from path (relative to the root, with slashes) to text, so that the tests can plant
-violations.
+A tree is a dict from path (relative to the root, with slashes) to text, so that tests can plant violations.
 """
 import re
 
 import go_rules
 import python_rules
+import script_rules
 
 # --- Layers: the includes that each layer may have. The first pattern that matches a path names its layer. -----------
 LAYERS = [
@@ -213,7 +213,7 @@ def impure_layers(tree):
 def long_files(tree):
     for path, text in tree.items():
         lines = text.count("\n")
-        if path.endswith(CPP + (".py", ".go", ".c", ".h")) and lines > FILE_LINES_MAX:
+        if path.endswith(CPP + (".py", ".go", ".rb", ".lua", ".c", ".h")) and lines > FILE_LINES_MAX:
             yield f"{path}: {lines} lines, {FILE_LINES_MAX} allowed"
 
 
@@ -496,5 +496,5 @@ def unlisted_decisions(tree):
             yield f"{path}: docs/design.md does not list it"
 
 
-RULES = [*python_rules.RULES, *go_rules.RULES, unlisted_decisions, large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
+RULES = [*python_rules.RULES, *go_rules.RULES, *script_rules.RULES, unlisted_decisions, large_classes, operations_that_know_requests, stray_definitions, lost_definitions, upward_includes, unneeded_exceptions, full_folders, folder_cycles, merged_layouts, foreign_includes, impure_layers, long_files, long_functions, headless_files, wrong_layers,
          machine_paths, leftovers, sleeping_tests]

@@ -1,0 +1,42 @@
+"""The house rules for the clients that are written in Ruby and Lua, as functions over a tree of files (see rules.py)."""
+import re
+
+FUNCTION_LINES_MAX = 70
+# A function begins and ends with the same indentation, because the tools of both languages keep it so.
+BEGIN = {".rb": re.compile(r"( *)def .*"), ".lua": re.compile(r"( *)(?:local )?function .*|( *)[\w.:]+ = function\(.*")}
+END = re.compile(r"( *)end\b")
+# What the clients may load beside their own files. The rest of liblightq.so.0 is the C client's.
+MAY_LOAD = {
+    "clients/ruby/lib/": (re.compile(r'^\s*require "([^"]+)"', re.M), {"fiddle", "json", "io/wait"}),
+    "clients/lua/lightq/": (re.compile(r'\brequire\s*\(?\s*"(?!lightq\.)([^"]+)"'), {"ffi"}),
+}
+
+
+def script_client_loads(tree):
+    """Libraries that the clients load and that are not of the language itself."""
+    for path, text in tree.items():
+        for folder, (pattern, allowed) in MAY_LOAD.items():
+            if not path.startswith(folder):
+                continue
+            for name in pattern.findall(text):
+                if name not in allowed:
+                    yield f"{path}: loads {name}: the client has no dependency"
+
+
+def long_script_functions(tree):
+    for path, text in tree.items():
+        begins = next((pattern for suffix, pattern in BEGIN.items() if path.endswith(suffix)), None)
+        if begins is None:
+            continue
+        begun = []  # (line, indentation) of the functions that have not ended
+        for number, line in enumerate(text.split("\n"), 1):
+            found, ended = begins.fullmatch(line), END.match(line)
+            if found and not re.search(r"\bend\b", line):
+                begun.append((number, found[1] or ""))
+            elif ended and begun and begun[-1][1] == ended[1]:
+                start, _ = begun.pop()
+                if number - start + 1 > FUNCTION_LINES_MAX:
+                    yield f"{path}:{start}: a function of {number - start + 1} lines, {FUNCTION_LINES_MAX} allowed"
+
+
+RULES = [script_client_loads, long_script_functions]
