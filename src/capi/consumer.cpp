@@ -74,9 +74,7 @@ int lightq_next(lightq_consumer* consumer, lightq_message* message, int timeout_
       return fail(received.error());
     if (!*received) return fail(LIGHTQ_TIMEOUT, "no message arrived in time");
     of.holder = (*received)->holder;
-    const std::size_t size = message->size;
-    *message = message_of(**received);
-    message->size = size;
+    write_message(**received, *message);
     return LIGHTQ_OK;
   });
 }

@@ -62,7 +62,8 @@ int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t by
     bool threw = false;  // the reader itself must not be left by an exception
     const auto pass = [&](const lightq::Delivered& delivered) {
       if (threw) return;
-      const lightq_message message = message_of(delivered);
+      lightq_message message = LIGHTQ_MESSAGE_INIT;
+      write_message(delivered, message);
       try {
         call_back([&] { callback(user, &message); });
       } catch (const CallbackThrew&) {
