@@ -23,8 +23,10 @@ class ProducerErrors {
     static const Error moved{ErrorCode::closed, "the producer was moved from"};
     return moved_ ? moved : link_.last_error();
   }
-  /// Returns an error if the producer can send nothing more: it was closed, has failed, or is in doubt.
+  /// Returns an error if the producer can send nothing more: it was closed, has failed, is in doubt, or is of
+  /// the parent process.
   [[nodiscard]] Result<void> usable() const {
+    if (!link_.is_here()) return of_topic(opened_before_fork("the producer"));
     switch (link_.state()) {
       case SessionState::connecting:
       case SessionState::open: return {};
