@@ -9,8 +9,8 @@
 
 namespace lightq::bench {
 
-/// A nats-server on 127.0.0.1 with a free port and temporary files. It keeps what a slow consumer has not
-/// read, instead of closing its connection.
+/// A nats-server on 127.0.0.1 with a free port and temporary files. It keeps the unread messages of a
+/// slow consumer, instead of closing its connection.
 class NatsServer {
  public:
   /// Starts the server and waits until it names its port. Error: it did not start.

@@ -82,8 +82,6 @@ class SessionProduceLink {
   [[nodiscard]] const SessionBatches& batches() const { return batches_; }
   [[nodiscard]] const std::string& topic() const { return route_.topic(); }
   [[nodiscard]] SessionState state() const { return state_; }
-  /// Returns false in a child that was forked after this channel was made.
-  [[nodiscard]] bool is_here() const { return route_.is_here(); }
   /// Returns why the last connection or attempt ended.
   [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
   /// Returns true if batches may be sent: the channel is open, and the pause after a refusal is over.
