@@ -24,4 +24,5 @@ def connected(kind, word):
 out, come = connected(zmq.PUSH, "push"), connected(zmq.PULL, "pull")
 for number in range(3):
     out.send(b"parcel %d" % number)
-print([come.recv() for _ in range(3)])
+for _ in range(3):
+    print(come.recv().decode())

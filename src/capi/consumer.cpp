@@ -74,7 +74,7 @@ int lightq_next(lightq_consumer* consumer, lightq_message* message, int timeout_
       return fail(received.error());
     if (!*received) return fail(LIGHTQ_TIMEOUT, "no message arrived in time");
     of.holder = (*received)->holder;
-    give_message(**received, *message);
+    write_message(**received, *message);
     return LIGHTQ_OK;
   });
 }

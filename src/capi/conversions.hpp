@@ -33,10 +33,9 @@ Result<Opening<ReaderOptions>> opening_of(const lightq_reader_options* given);
 /// Returns a position in a topic. Errors: invalid_argument.
 Result<session::Place> place_of(int from, std::uint64_t value);
 
-/// Returns the C struct of a message. Lifetime: that of the message.
-inline lightq_message message_of(const Delivered& from) {
-  lightq_message to{};
-  to.size = sizeof to;
+/// Writes a message to the C struct, except for its size. Writes each field once, directly: to copy a struct
+/// that was just written would wait for those stores. Lifetime: that of the message.
+inline void write_message(const Delivered& from, lightq_message& to) {
   to.body = from.payload.data();
   to.body_bytes = from.payload.size();
   to.offset = from.offset.value;
@@ -45,23 +44,16 @@ inline lightq_message message_of(const Delivered& from) {
   to.time_us = from.time.us;
   to.delivery = static_cast<int>(from.delivery);
   to.expired = from.has_expired ? 1 : 0;
-  if (!from.kinds.any()) return to;
-  const AttributesView attributes = from.attributes();
+  to.kinds = from.kinds.bits();
+  to.reserved = 0;
+  const bool has_attributes = from.kinds.any();
+  const AttributesView attributes = has_attributes ? from.attributes() : AttributesView();
   const std::string_view key = attributes.key();
   to.key = key.empty() ? nullptr : key.data();
   to.key_bytes = key.size();
-  to.header_count = attributes.headers().size();
-  to.producer_time_us = attributes.time().us;
-  to.attributes = from.payload.data() - from.attributes_bytes;
-  to.kinds = from.kinds.bits();
-  return to;
-}
-
-/// Writes a message to a struct of C, which keeps its size. Requires: is_sized(&to).
-inline void give_message(const Delivered& from, lightq_message& to) {
-  const std::size_t size = to.size;
-  to = message_of(from);
-  to.size = size;
+  to.header_count = has_attributes ? attributes.headers().size() : 0;
+  to.producer_time_us = has_attributes ? attributes.time().us : 0;
+  to.attributes = has_attributes ? from.payload.data() - from.attributes_bytes : nullptr;
 }
 
 /// Returns the headers of a message of C.

@@ -79,7 +79,8 @@ int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t by
     bool threw = false;  // the reader itself must not be left by an exception
     const auto pass = [&](const lightq::Delivered& delivered) {
       if (threw) return;
-      const lightq_message message = message_of(delivered);
+      lightq_message message = LIGHTQ_MESSAGE_INIT;
+      write_message(delivered, message);
       try {
         call_back([&] { callback(user, &message); });
       } catch (const CallbackThrew&) {
@@ -119,7 +120,7 @@ int lightq_next_fetched(lightq_reader* reader, lightq_message* message) {
     if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
     const lightq::Delivered* const taken = of.fetched.take();
     if (taken == nullptr) return fail(LIGHTQ_TIMEOUT, "no message is left");
-    give_message(*taken, *message);
+    write_message(*taken, *message);
     return LIGHTQ_OK;
   });
 }

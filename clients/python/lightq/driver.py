@@ -85,6 +85,39 @@ class Wire:
         self.socket.close()
 
 
+class _Forks:
+    """Counts the forks before this process. To ask the system for the process in each call would take longer."""
+
+    count = 0
+
+    @classmethod
+    def add(cls) -> None:
+        cls.count += 1
+
+
+os.register_at_fork(after_in_child=_Forks.add)
+
+
+class _Call:
+    """Surrounds each call of the program."""
+
+    __slots__ = ("_driver", "_lock", "_forks")
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._lock, self._forks = driver, threading.Lock(), _Forks.count
+
+    def __enter__(self) -> None:
+        if _Forks.count != self._forks:
+            raise Closed("this object belongs to the process before the fork: make another one")
+        if self._driver.is_closed:
+            raise Closed("this object is closed")
+        if not self._lock.acquire(False):
+            raise Error("another thread is using this object: give each thread its own", "in_use")
+
+    def __exit__(self, *failure: object) -> None:
+        self._lock.release()
+
+
 class Driver:
     """Owns the connection. For one thread at a time; a second one that calls meanwhile receives an error."""
 
@@ -94,21 +127,9 @@ class Driver:
         self._join, self._name, self._backoff = join, name, Backoff()
         self._wire: typing.Optional[Wire] = None
         self._link: typing.Optional[Link] = None
-        self._process, self._lock, self._not_before, self._since = os.getpid(), threading.Lock(), 0.0, 0.0
-
-    @contextlib.contextmanager
-    def call(self) -> typing.Iterator[None]:
-        """Surrounds each call of the program. Errors: Closed, or Error with the code `in_use`."""
-        if os.getpid() != self._process:
-            raise Closed("this object belongs to the process before the fork: make another one")
-        if self.is_closed:
-            raise Closed("this object is closed")
-        if not self._lock.acquire(blocking=False):
-            raise Error("another thread is using this object: give each thread its own", "in_use")
-        try:
-            yield
-        finally:
-            self._lock.release()
+        self._process, self._not_before, self._since = os.getpid(), 0.0, 0.0
+        # For `with`: surrounds each call of the program. Errors: Closed, or Error with the code `in_use`.
+        self.call = _Call(self)
 
     def run(self, is_done: typing.Callable[[], bool], timeout: typing.Optional[float], what: str = "") -> bool:
         """Works until the condition holds. Returns False after so many seconds, or raises Timeout if `what` names the

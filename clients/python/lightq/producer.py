@@ -86,7 +86,7 @@ class Producer:
 
     def wait_open(self, timeout: float) -> None:
         """Waits until the topic is open. Errors: Timeout, the final failure."""
-        with self._driver.call():
+        with self._driver.call:
             self._driver.run(lambda: self._core.is_open, timeout, f"opening a producer of {self.topic}")
 
     def send(self, body: Body, *, key: typing.Union[str, bytes] = b"", headers: batch.Headers = (),
@@ -95,12 +95,16 @@ class Producer:
         """Takes a message; waits only while the memory for unconfirmed messages is full. Times are in seconds. `delay`
         and `deliver_at` need a producer with `delayed`. Errors: InvalidArgument, Refused (too large), Timeout, the final
         failure: the message was not taken."""
-        message = batch.outgoing(body, key, headers, time, delay, deliver_at, ttl, id)
-        with self._driver.call():
-            self._core.check(message)
-            if not self._core.has_room(message):
-                self._driver.run(lambda: self._core.has_room(message), self._send_timeout, f"sending to {self.topic}")
-            number = self._core.add(message)
+        message: batch.Waiting
+        if key or headers or id or not (time is delay is deliver_at is ttl is None):
+            message = batch.outgoing(body, key, headers, time, delay, deliver_at, ttl, id)
+        else:
+            message = batch.plain(body)
+        with self._driver.call:
+            size = self._core.check(message)
+            if not self._core.has_room(size):
+                self._driver.run(lambda: self._core.has_room(size), self._send_timeout, f"sending to {self.topic}")
+            number = self._core.add(message, size)
             self._until_poll -= 1
             if self._until_poll <= 0:
                 self._until_poll = _POLL_MESSAGES
@@ -108,9 +112,30 @@ class Producer:
                 self._rethrow()
         return Confirm(self, number)
 
+    def send_many(self, bodies: typing.Iterable[Body]) -> Confirm:
+        """Takes messages without attributes, as `send` does for each, with less work. Returns the Confirm of the last one.
+        Errors: as `send`. InvalidArgument (also without a message) and Refused: no message was taken. Others: the first
+        ones may have been taken; `next_number` counts all that were."""
+        messages = batch.plain_many(bodies)
+        with self._driver.call:
+            self._core.check_length(max(map(len, messages)))
+            for piece in batch.pieces(messages):
+                size = sum(map(batch.size_of, piece))
+                if not self._core.has_room(size):
+                    self._driver.run(lambda: self._core.has_room(size), self._send_timeout, f"sending to {self.topic}")
+                self._core.add_many(piece, size)
+                self._driver.step(0)
+                self._rethrow()
+        return Confirm(self, self._core.next_number - 1)
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next message: how many were taken."""
+        return self._core.next_number
+
     def poll(self, timeout: float = 0) -> None:
         """Sends and receives for so many seconds. Errors: the final failure."""
-        with self._driver.call():
+        with self._driver.call:
             self._driver.step(0)
             self._driver.run(lambda: False, timeout)
             self._rethrow()
@@ -118,7 +143,7 @@ class Producer:
     def flush(self, timeout: float = _FLUSH_SECONDS) -> None:
         """Waits until every message is stored. Errors: Timeout; the reason of the last message since the last flush that
         was not stored; the final failure."""
-        with self._driver.call():
+        with self._driver.call:
             self._flush(timeout)
 
     def _flush(self, timeout: float) -> None:
@@ -137,7 +162,7 @@ class Producer:
 
     def _wait_settled(self, number: int, timeout: float) -> None:
         if not self._core.is_settled(number):
-            with self._driver.call():
+            with self._driver.call:
                 self._core.flush()
                 self._driver.run(lambda: self._core.is_settled(number), timeout, f"the confirm of message {number}")
                 self._rethrow()
@@ -150,7 +175,7 @@ class Producer:
         `flush`. A second call does nothing."""
         if self._driver.is_closed:
             return
-        with self._driver.call():
+        with self._driver.call:
             begun = time.monotonic()
             try:
                 self._flush(timeout)

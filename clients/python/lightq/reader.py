@@ -20,14 +20,14 @@ class Reader:
 
     def wait_open(self, timeout: float) -> None:
         """Waits until there is a connection. Errors: Timeout, the final failure."""
-        with self._driver.call():
+        with self._driver.call:
             self._driver.run(lambda: self._core.is_open, timeout, f"opening a reader of {self._core.topic}")
 
     def read(self, begin: int, end: int, timeout: float = 30.0,
              bytes_max: int = READ_BYTES_MAX) -> typing.Tuple[typing.List[BaseMessage], int]:
         """Returns the stored messages of [begin, end), of at most so many bytes, but at least one; and the offset at which
         to continue. Errors: Timeout, the broker's."""
-        with self._driver.call():
+        with self._driver.call:
             self._core.begin(begin, end, bytes_max)
             self._driver.run(lambda: self._core.next is not None or self._core.error is not None, timeout, "reading")
             if self._core.error:

@@ -60,7 +60,7 @@ class Script:
 
 
 def consumer(**options):
-    script = Script(Consuming("t", ConsumerOptions(**options), lambda body, offset: BaseMessage(script.core, body, offset)))
+    script = Script(Consuming("t", ConsumerOptions(**options), lambda *parts: BaseMessage(script.core, *parts)))
     script.say(opened(script.connect()))
     return script
 

@@ -104,7 +104,7 @@ def test_two_threads(where):
     orders, errors = q.consumer("t", group), []
     waiting = threading.Thread(target=lambda: errors.append(orders.receive(1)))
     waiting.start()
-    until(orders._driver._lock.locked, "the other thread's call")
+    until(orders._driver.call._lock.locked, "the other thread's call")
     with pytest.raises(lightq.Error) as error:
         orders.receive(1)
     assert error.value.code == "in_use"

@@ -4,7 +4,6 @@ import struct
 import pytest
 import session_frames
 from lightq.core import frames, producing
-from lightq.core.batch import outgoing
 from lightq.core.link import Link
 from lightq.core.producing import Producing, ProducerOptions
 from lightq.errors import Fenced, InDoubt, Refused
@@ -57,7 +56,7 @@ class Broker:
     def send(self, *bodies):
         """Each call is a batch of its own."""
         for body in bodies:
-            self.core.add(outgoing(body))
+            self.core.add(body, 4 + len(body))
         self.core.flush()
         return self.work()
 
@@ -115,7 +114,7 @@ def test_messages_that_the_broker_lost_are_counted_and_later_ones_renumbered():
 def test_an_unknown_producer_leaves_sent_messages_in_doubt():
     broker = Broker().open(0).send(b"a")
     broker.core.detach(Refused("cut"))
-    broker.core.add(outgoing(b"later"))
+    broker.core.add(b"later", 9)
     with pytest.raises(InDoubt):
         broker.open(code="unknown_producer")
     assert broker.settled == [(0, 1, "unknown_producer")]

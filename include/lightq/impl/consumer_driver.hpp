@@ -129,6 +129,7 @@ LIGHTQ_INLINE void ConsumerDriver::receive_from(SessionTime time) {
 }
 
 LIGHTQ_INLINE Result<bool> ConsumerDriver::begin_next(Timeout timeout, bool is_whole, bool away) {
+  if (!home_.is_here()) return Error{ErrorCode::closed, of_topic(opened_before_fork("the consumer").message)};
   std::optional<SessionTime> deadline;
   while (true) {
     if (away && batch_.is_ready()) look_for_revocations(now(), true);

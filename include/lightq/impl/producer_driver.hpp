@@ -169,6 +169,7 @@ LIGHTQ_INLINE Result<void> ProducerDriver::poll(Timeout timeout) {
 template <typename Done>
 Result<void> ProducerDriver::wait_until(Done done, Timeout timeout, const char* otherwise) {
   if (was_moved()) return errors().closed();
+  if (!errors().is_here()) return errors().usable();
   if (is_inside()) return errors().inside(packing_.is_writing());
   const SessionTime deadline = session_deadline(now(), timeout);
   while (true) {

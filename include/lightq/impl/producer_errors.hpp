@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include <lightq/base/home_process.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/detail/session_state.hpp>
 #include <lightq/impl/session_produce_link.hpp>
@@ -11,7 +12,7 @@
 
 namespace lightq::inline v1 {
 
-/// Words the errors of a producer, each with its topic and the reason for it. Has no state of its own.
+/// Words the errors of a producer, each with its topic and the reason for it. Knows the process that made it.
 /// Lifetime: the link outlives it. For one thread.
 class ProducerErrors {
  public:
@@ -23,8 +24,10 @@ class ProducerErrors {
     static const Error moved{ErrorCode::closed, "the producer was moved from"};
     return moved_ ? moved : link_.last_error();
   }
-  /// Returns an error if the producer can send nothing more: it was closed, has failed, or is in doubt.
+  /// Returns an error if the producer can send nothing more: it was closed, has failed, is in doubt, or is of
+  /// the parent process.
   [[nodiscard]] Result<void> usable() const {
+    if (!is_here()) return of_topic(opened_before_fork("the producer"));
     switch (link_.state()) {
       case SessionState::connecting:
       case SessionState::open: return {};
@@ -36,6 +39,8 @@ class ProducerErrors {
                                              std::to_string(link_.batches().doubtful()) +
                                              " messages may be stored or not: see Producer::resolve")};
   }
+  /// Returns false in a child that was forked after the producer was opened.
+  [[nodiscard]] bool is_here() const { return home_.is_here(); }
   [[nodiscard]] Error closed() const {
     if (moved_) return last();
     return {ErrorCode::closed, of_topic("the producer is closed")};
@@ -70,6 +75,7 @@ class ProducerErrors {
 
   const SessionProduceLink& link_;
   bool moved_;
+  HomeProcess home_;
 };
 
 }  // namespace lightq::inline v1

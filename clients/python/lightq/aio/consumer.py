@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import types
 import typing
 import warnings
 
-from ..core.consuming import Consuming, ConsumerOptions, Start
+from ..core.consuming import MANY, Consuming, ConsumerOptions, Start, check_most
 from ..core.link import Link
 from ..errors import Error, Revoked
 from ..message import BaseMessage
@@ -23,20 +24,18 @@ class Message(BaseMessage):
 
     __slots__ = ("_task", "_was_cancelled")
 
-    def __init__(self, settler: typing.Any, body: bytes, offset: int) -> None:
-        super().__init__(settler, body, offset)
-        self._task: typing.Optional[asyncio.Task[typing.Any]] = None
-        self._was_cancelled = False
+    _task: typing.Optional[asyncio.Task[typing.Any]]  # not set before the block begins
+    _was_cancelled: bool
 
     async def __aenter__(self) -> Message:
         if self.revoked:
             raise Revoked(f"the broker has taken the message at offset {self.offset} back")
-        self._task = asyncio.current_task()
+        self._task, self._was_cancelled = asyncio.current_task(), False
         return self
 
     def cancel_work(self) -> None:
         """Called when the broker has taken the message back."""
-        task = self._task
+        task = getattr(self, "_task", None)
         if task is not None and not task.done():
             self._was_cancelled = True
             task.cancel()
@@ -72,18 +71,20 @@ class _Settler:
     """Settles messages. Apart from the consumer, which may be garbage-collected."""
 
     def __init__(self, topic: str, options: ConsumerOptions) -> None:
-        self.core = Consuming(topic, options, self.make)
+        self.core = Consuming(topic, options, functools.partial(Message, self))
         self.core.on_revoked = lambda message: typing.cast(Message, message).cancel_work()
         self.driver: typing.Optional[Driver] = None
-
-    def make(self, body: bytes, offset: int) -> BaseMessage:
-        return Message(self, body, offset)
 
     def opened(self) -> Driver:
         if self.driver is None:
             raise Error("this consumer is not open: use `async with`, or await it", "closed")
         self.driver.check()
         return self.driver
+
+    def ack(self, message: BaseMessage) -> None:
+        driver = self.opened()
+        self.core.ack(message)
+        driver.kick()
 
     def settle(self, message: BaseMessage, how: str, delay: float = 0, reason: str = "") -> None:
         driver = self.opened()
@@ -142,9 +143,34 @@ class Consumer:
     async def receive(self, timeout: typing.Optional[float] = None) -> typing.Optional[Message]:
         """Returns the next message, or None if none arrives within so many seconds (None: no limit). Errors: the final
         failure, Closed. A cancelled call takes no message."""
+        driver = await self._wait(timeout, 1)
+        message = self._core.take(driver.loop.time())
+        driver.push()  # the broker must know that the message is begun before the program has it
+        driver.kick()
+        return typing.cast(typing.Optional[Message], message)
+
+    async def receive_many(self, most: int = MANY, timeout: typing.Optional[float] = None) -> typing.List[Message]:
+        """Returns the next messages, at most so many. Waits only for the first one: the list is empty if none arrives
+        within `timeout` seconds (None: no limit). A message that was delivered before comes alone. Errors: as `receive`;
+        InvalidArgument. A cancelled call takes no message."""
+        check_most(most)
+        driver = await self._wait(timeout, _YIELD_MESSAGES)
+        messages = self._core.take_many(most, driver.loop.time())
+        driver.push()
+        driver.kick()
+        return typing.cast(typing.List[Message], messages)
+
+    def ack_many(self, messages: typing.Iterable[Message]) -> None:
+        """Acknowledges messages of this consumer, as `Message.ack` does for each."""
+        driver = self._settler.opened()
+        self._core.ack_many(messages)
+        driver.kick()
+
+    async def _wait(self, timeout: typing.Optional[float], count: int) -> Driver:
+        """Waits for a message. Lets other tasks run after so many calls that `count` adds up to enough."""
         driver = self._settler.opened()
         self._core.asked(driver.loop.time())
-        self._until_yield -= 1
+        self._until_yield -= count
         if self._until_yield <= 0:
             self._until_yield = _YIELD_MESSAGES
             await asyncio.sleep(0)
@@ -153,10 +179,7 @@ class Consumer:
             driver.kick()
             await driver.wait(lambda: self._core.is_ready, timeout)
         driver.check()  # another task may have closed it
-        message = self._core.take(driver.loop.time())
-        driver.push()  # the broker must know that the message is begun before the program has it
-        driver.kick()
-        return typing.cast(typing.Optional[Message], message)
+        return driver
 
     async def messages(self, idle_timeout: typing.Optional[float] = None) -> typing.AsyncIterator[Message]:
         """Yields messages, until none arrives for so many seconds. Without a limit it never ends."""

@@ -7,6 +7,7 @@ import struct
 import typing
 
 from ..errors import InvalidArgument, ProtocolViolation
+from ..message import Attributes
 from .crc32c import crc32c
 
 HEADER_BYTES = 64
@@ -15,10 +16,13 @@ KEY, HEADERS, TIME, DUE = 1, 2, 4, 8
 KEY_BYTES_MAX, HEADERS_MAX, HEADER_NAME_BYTES_MAX, ATTRIBUTES_BYTES_MAX = 1024, 64, 128, 32 * 1024
 TTL_MS_MAX = DELAY_MS_MAX = 3653 * 86_400_000
 ID_BYTES_MAX = 128
-Header = typing.Tuple[str, bytes]
 Headers = typing.Union[typing.Mapping[str, typing.Union[str, bytes]],
                        typing.Iterable[typing.Tuple[str, typing.Union[str, bytes]]]]
 
+Plain = bytes  # a message without attributes is its body alone, which saves an object
+Waiting = typing.Union[Plain, "Outgoing"]
+
+_PIECE_MESSAGES, _PIECE_BYTES = 1024, 128 * 1024
 _MAGIC = 0x3142514C
 _FIELDS = struct.Struct("<IBBHIIQqQQHHIII")
 
@@ -42,20 +46,52 @@ class Outgoing:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record:
-    """A message as it was delivered."""
-    body: bytes
-    size: int  # attributes and payload
-    key: bytes = b""
-    headers: typing.Tuple[Header, ...] = ()
-    time_us: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
 class Batch:
+    """Messages as they were delivered. `attributes`: one for each body, or None if no message has any."""
     base_offset: int
     append_time_us: int
-    records: typing.List[Record]
+    bodies: typing.List[bytes]
+    attributes: typing.Optional[typing.List[Attributes]]
+
+    def sizes(self) -> typing.List[int]:
+        """Returns the bytes of attributes and payload of each message."""
+        return list(map(len, self.bodies)) if self.attributes is None else [each.size for each in self.attributes]
+
+
+def size_of(message: Waiting) -> int:
+    """Returns an upper bound of the bytes of the message's record."""
+    return 4 + len(message) if type(message) is bytes else typing.cast(Outgoing, message).size
+
+
+def plain(body: typing.Union[bytes, bytearray, memoryview, str]) -> Plain:
+    """Returns the bytes of a body. Errors: InvalidArgument."""
+    if type(body) is bytes:
+        return body
+    if isinstance(body, str):
+        return body.encode()
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise InvalidArgument(f"a body is bytes or str, not {type(body).__name__}")
+    return bytes(body)
+
+
+def plain_many(bodies: typing.Iterable[typing.Union[bytes, bytearray, memoryview, str]]) -> typing.List[Plain]:
+    """Returns the bytes of at least one body. Errors: InvalidArgument."""
+    messages = list(map(plain, bodies))
+    if not messages:
+        raise InvalidArgument("there is no message to send")
+    return messages
+
+
+def pieces(messages: typing.List[Plain]) -> typing.Iterator[typing.List[Plain]]:
+    """Yields messages that are sent together: few enough that the sender looks at its connection in between, and few bytes
+    unless one is large."""
+    begin, size = 0, 0
+    for at, message in enumerate(messages):
+        if at > begin and (at - begin == _PIECE_MESSAGES or size + len(message) > _PIECE_BYTES):
+            yield messages[begin:at]
+            begin, size = at, 0
+        size += len(message)
+    yield messages[begin:]
 
 
 def _as_bytes(value: typing.Union[str, bytes]) -> bytes:
@@ -87,11 +123,7 @@ def outgoing(body: typing.Union[bytes, bytearray, memoryview, str], key: typing.
              deliver_at: typing.Optional[float] = None, ttl: typing.Optional[float] = None, id: str = "") -> Outgoing:
     """Makes a message for sending. Times are in seconds, points of time in seconds since 1970. Errors:
     InvalidArgument."""
-    if isinstance(body, str):
-        body = body.encode()
-    elif not isinstance(body, (bytes, bytearray, memoryview)):
-        raise InvalidArgument(f"a body is bytes or str, not {type(body).__name__}")
-    message = Outgoing(bytes(body))
+    message = Outgoing(plain(body))
     pairs = _checked_headers(headers) if headers else []
     if ttl is not None:
         pairs.insert(0, (b"lightq-ttl-ms", str(_milliseconds(ttl, "ttl", TTL_MS_MAX)).encode()))
@@ -135,18 +167,28 @@ def _record(message: Outgoing, kinds: int) -> bytes:
     return struct.pack("<I", len(whole)) + whole
 
 
-def encode(messages: typing.Sequence[Outgoing], producer_id: int, epoch: int, sequence: int) -> bytes:
+def _plain_records(bodies: typing.List[bytes]) -> bytes:
+    lengths = list(map(len, bodies))
+    prefixes = {length: length.to_bytes(4, "little") for length in set(lengths)}
+    if len(prefixes) == 1:
+        prefix = prefixes[lengths[0]]
+        return prefix + prefix.join(bodies)
+    parts = [b""] * (2 * len(bodies))
+    parts[0::2], parts[1::2] = map(prefixes.__getitem__, lengths), bodies
+    return b"".join(parts)
+
+
+def encode(messages: typing.Sequence[Waiting], producer_id: int, epoch: int, sequence: int) -> bytes:
     """Returns a batch as a producer makes it."""
+    plain_ones = [message for message in messages if type(message) is bytes]
     kinds = 0
-    for message in messages:
-        kinds |= message.kinds
-    if kinds:
-        body = b"".join([_record(message, kinds) for message in messages])
+    if len(plain_ones) == len(messages):
+        body = _plain_records(plain_ones)
     else:
-        parts: typing.List[bytes] = []
-        for message in messages:
-            parts += (len(message.body).to_bytes(4, "little"), message.body)
-        body = b"".join(parts)
+        others = [message if isinstance(message, Outgoing) else Outgoing(message) for message in messages]
+        for message in others:
+            kinds |= message.kinds
+        body = b"".join([_record(message, kinds) for message in others])
     lengths = struct.pack("<BBHII", 1, 0, kinds, HEADER_BYTES + len(body), len(messages))
     of_producer = struct.pack("<QQHH", producer_id, sequence, epoch, 0)
     checksum = crc32c(lengths + of_producer + body)
@@ -163,19 +205,38 @@ def decode(data: bytes) -> Batch:
         raise ProtocolViolation("the broker delivered a batch of an unknown format")
     if body_crc != crc32c(data[4:16] + data[32:52] + data[64:]):
         raise ProtocolViolation("the broker delivered a damaged batch")
-    records, at = [], HEADER_BYTES
+    records = _equal_records(data, count) or _records(data, count)
+    if not kinds:
+        return Batch(base, time_us, records, None)
     try:
-        for _ in range(count):
-            length = int.from_bytes(data[at:at + 4], "little")
-            at += 4 + length
-            if at > total:
-                raise ProtocolViolation("the broker delivered a record that is longer than its batch")
-            records.append(_decoded(data[at - length:at], kinds) if kinds else Record(data[at - length:at], length))
+        decoded = [_decoded(record, kinds) for record in records]
     except struct.error:
         raise ProtocolViolation("the broker delivered a record with broken attributes") from None
-    if at != total or not records:
+    return Batch(base, time_us, [body for body, _ in decoded], [attributes for _, attributes in decoded])
+
+
+def _equal_records(data: bytes, count: int) -> typing.List[bytes]:
+    """Returns the records if all have the same length, which is quicker. Otherwise returns none."""
+    step = 4 + int.from_bytes(data[HEADER_BYTES:HEADER_BYTES + 4], "little")
+    if count == 0 or len(data) - HEADER_BYTES != count * step:
+        return []
+    for at in range(HEADER_BYTES, HEADER_BYTES + 4):
+        if data[at::step] != data[at:at + 1] * count:
+            return []
+    return [data[at:at + step - 4] for at in range(HEADER_BYTES + 4, len(data) + 1, step)]
+
+
+def _records(data: bytes, count: int) -> typing.List[bytes]:
+    records, at = [], HEADER_BYTES
+    for _ in range(count):
+        begin = at + 4
+        at = begin + int.from_bytes(data[at:begin], "little")
+        if at > len(data):
+            raise ProtocolViolation("the broker delivered a record that is longer than its batch")
+        records.append(data[begin:at])
+    if at != len(data) or not records:
         raise ProtocolViolation("the broker delivered a batch whose records do not fill it")
-    return Batch(base, time_us, records)
+    return records
 
 
 def _text(data: bytes, at: int) -> typing.Tuple[bytes, int]:
@@ -185,7 +246,7 @@ def _text(data: bytes, at: int) -> typing.Tuple[bytes, int]:
     return data[at + 2:at + 2 + length], at + 2 + length
 
 
-def _decoded(data: bytes, kinds: int) -> Record:
+def _decoded(data: bytes, kinds: int) -> typing.Tuple[bytes, Attributes]:
     at, time_us, key, headers = 0, 0, b"", []
     if kinds & TIME:
         time_us, = struct.unpack_from("<q", data)
@@ -199,4 +260,4 @@ def _decoded(data: bytes, kinds: int) -> Record:
             name, at = _text(data, at)
             value, at = _text(data, at)
             headers.append((name.decode("utf-8", "surrogateescape"), value))
-    return Record(data[at:], len(data), key, tuple(headers), time_us)
+    return data[at:], Attributes(len(data), key, tuple(headers), time_us / 1e6 if time_us else None)

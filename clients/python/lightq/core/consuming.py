@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import math
 import typing
 
 from ..errors import ConnectionLost, Error, InvalidArgument, ProtocolViolation, error_of
-from ..message import BaseMessage
+from ..message import Attributes, BaseMessage, Delivery
 from . import batch, frames, policy
 from .credit import Credit
 from .frames import Frame
@@ -20,8 +21,10 @@ _GATHER_SECONDS = 0.1  # so long acknowledgements wait at most
 _GATHER_MAX = 256
 _NAMED_MAX = 256  # messages that one frame names as started
 _QUICK_SECONDS = 0.002
+_MEASURED_TOGETHER = 16
 _RANGES_MAX = 4000  # of one frame of at most 64 KiB
 _DELAY_MS_MAX = (1 << 32) - 1
+MANY = 1000  # messages that one call returns at most, if the program does not say
 Start = typing.Union[str, int, float, typing.Tuple[str, float]]
 
 
@@ -50,6 +53,12 @@ def start_of(start: Start) -> typing.Tuple[int, int]:
     raise InvalidArgument(f"start is {start!r}; it is 'first', 'next', 'last', an offset, or ('time', seconds since 1970)")
 
 
+def check_most(most: int) -> None:
+    """Errors: InvalidArgument, unless so many messages can be asked for."""
+    if most < 1:
+        raise InvalidArgument(f"at most {most} messages are asked for; it is at least 1")
+
+
 def _milliseconds(seconds: float, name: str) -> int:
     if seconds < 0 or seconds * 1000 > _DELAY_MS_MAX:
         raise InvalidArgument(f"{name} is {seconds} s; it is 0 to {_DELAY_MS_MAX // 1000} s")
@@ -62,7 +71,7 @@ class Consuming(Channel):
     codecs = frames.KNOWS_DEAD | frames.KNOWS_LEASES | frames.MAY_BE_BUSY | frames.KNOWS_LATE
 
     def __init__(self, topic: str, options: ConsumerOptions,
-                 make_message: typing.Callable[[bytes, int], BaseMessage]) -> None:
+                 make_message: typing.Callable[[bytes, int, Delivery, typing.Optional[Attributes]], BaseMessage]) -> None:
         super().__init__(topic)
         self.options, self.join_type = options, "sub" if options.own else "pull"
         self.make_message = make_message
@@ -86,7 +95,8 @@ class Consuming(Channel):
         self._requests: typing.Dict[int, str] = {}
         self.answers: typing.Dict[int, typing.Union[int, Error]] = {}
         self._unwanted: typing.Set[int] = set()  # requests that nobody waits for any more
-        self._given_at = 0.0  # when the program received its last message; 0: it has asked since
+        # When the program received a message, and how many since then; 0: their work was measured.
+        self._given_at, self._given = 0.0, 0
         self.is_paused = False
 
     # --- The connection's side. --------------------------------------------------------------------------------------
@@ -127,23 +137,23 @@ class Consuming(Channel):
     def _delivered(self, frame: Frame) -> None:
         deliver = frames.deliver_of(frame.body, frame.flags)
         come = batch.decode(deliver.batch)
-        if not all(self.credit.take(record.size) for record in come.records):
+        bodies = come.bodies
+        if not self.credit.take(*come.sizes()):
             raise ProtocolViolation("the broker delivered more than this consumer requested")
-        lost = deliver.lost
-        self.lost += lost
-        for index, record in enumerate(come.records):
-            message = self.make_message(record.body, come.base_offset + index)
-            message.key, message.headers, message.size = record.key, record.headers, record.size
-            message.delivery, message.hand_out, message.time = deliver.delivery, deliver.hand_out, come.append_time_us / 1e6
-            message.producer_time = record.time_us / 1e6 if record.time_us else None
-            message.lost, lost, message.opens = lost, 0, self.opens
-            self._ready.append(message)
+        delivered = Delivery(deliver.delivery, deliver.hand_out, come.append_time_us / 1e6, self.opens)
+        attributes: typing.List[typing.Optional[Attributes]] = [*come.attributes] if come.attributes else [None] * len(bodies)
+        if deliver.lost:
+            self.lost += deliver.lost
+            first = attributes[0] or Attributes(len(bodies[0]))
+            first.lost = deliver.lost
+            attributes[0] = first
+        self._ready.extend(map(self.make_message, bodies, itertools.count(come.base_offset), itertools.repeat(delivered), attributes))
         if self.options.own and not self.options.group:
-            self._start_value = max(self._start_value, come.base_offset + len(come.records))
+            self._start_value = max(self._start_value, come.base_offset + len(bodies))
 
     def _revoked(self, revoke: frames.Revoke) -> None:
         def is_meant(message: BaseMessage) -> bool:
-            return message.hand_out < revoke.before and holds(revoke.ranges, message.offset)
+            return message.delivered.hand_out < revoke.before and holds(revoke.ranges, message.offset)
         for message in [each for each in self._ready if is_meant(each)]:
             message.revoked = True
             self._ready.remove(message)
@@ -217,60 +227,125 @@ class Consuming(Channel):
         return self.opened is not None and self.opened.leases
 
     def asked(self, now: float) -> None:
-        """The program asks for a message."""
-        if self._given_at:
-            self.credit.worked(now - self._given_at)
-            self._given_at = 0.0
+        """The program asks for a message. Measures its work on those before: together, if it is quick."""
+        if self._given and (self._given >= _MEASURED_TOGETHER or now - self._given_at >= _QUICK_SECONDS or not self._ready):
+            self.credit.worked(now - self._given_at, self._given)
+            self._given = 0
 
     def take(self, now: float) -> typing.Optional[BaseMessage]:
         """Returns the next message for the program, or None."""
         self.asked(now)
         if not self._ready or not self.is_open:
             return None
-        if self.has_leases and (self._named_left == 0 or self._ready[0].delivery > 1):
+        if self.has_leases and (self._named_left == 0 or self._ready[0].delivered.number > 1):
             self._name(now)
         message = self._ready.popleft()
-        self._named_left = max(self._named_left - 1, 0)
-        self._given_at = now
-        self.credit.begun()
-        if self.options.automatic:
-            message.settled = True
-            self.credit.settled(message.size)
-        else:
-            self._held[message.offset] = message
+        self._given_to_program([message], now)
         return message
 
+    def take_many(self, most: int, now: float) -> typing.List[BaseMessage]:
+        """Returns up to so many messages for the program. A redelivered one comes alone: if the program dies, its neighbours
+        are not suspected."""
+        first = self.take(now)
+        if first is None:
+            return []
+        if first.delivered.number > 1 or most == 1:
+            return [first]
+        messages = [first]
+        while self._ready and len(messages) < most:
+            delivered = self._ready[0].delivered
+            if delivered.hand_out != first.delivered.hand_out or delivered.number > 1:
+                break
+            messages.append(self._ready.popleft())
+        if self.has_leases and len(messages) - 1 > self._named_left:
+            self._begin([message.offset for message in messages[1 + self._named_left:]], first.delivered.hand_out)
+        self._given_to_program(messages[1:], now)
+        return messages
+
+    def _given_to_program(self, messages: typing.List[BaseMessage], now: float) -> None:
+        count = len(messages)
+        self._named_left = self._named_left - count if self._named_left > count else 0
+        if self._given == 0:
+            self._given_at = now
+        self._given += count
+        self.credit.begun(count)
+        if self.options.automatic:
+            for message in messages:
+                message.settled = True
+                self.credit.settled(message.size)
+        else:
+            for message in messages:
+                self._held[message.offset] = message
+
+    def _begin(self, offsets: typing.List[int], hand_out: int) -> None:
+        """Tells the broker that the program begins these messages."""
+        typing.cast(Link, self.link).send(frames.started(self.channel, ranges_of(offsets), hand_out))
+
     def _name(self, now: float) -> None:
-        """Tells the broker that the program begins messages. Names more at a time if the program is quick, and
+        """Tells the broker that the program begins messages. Names as many at a time as take it about 2 ms, and
         redelivered ones singly."""
         first = self._ready[0]
-        if self._named_left and first.delivery == 1:
+        if self._named_left and first.delivered.number == 1:
             return
-        is_quick = now - self._named_at < _QUICK_SECONDS
-        self._named_count = min(2 * self._named_count, _NAMED_MAX) if is_quick else 1
+        seconds = now - self._named_at
+        is_quick = seconds < _QUICK_SECONDS
+        self._named_count = (min(2 * self._named_count, _NAMED_MAX) if is_quick
+                             else max(int(self._named_count * _QUICK_SECONDS / seconds), 1))
         offsets: typing.List[int] = []
         for message in self._ready:
-            if message.hand_out != first.hand_out or message.delivery != first.delivery or len(offsets) == self._named_count:
+            delivered = message.delivered
+            if (delivered.hand_out != first.delivered.hand_out or delivered.number != first.delivered.number
+                    or len(offsets) == self._named_count):
                 break
             offsets.append(message.offset)
-            if message.delivery > 1:
+            if delivered.number > 1:
                 break
         self._named_left, self._named_at = len(offsets), now
-        typing.cast(Link, self.link).send(frames.started(self.channel, ranges_of(offsets), first.hand_out))
+        self._begin(offsets, first.delivered.hand_out)
 
     def settle(self, message: BaseMessage, how: str, delay: float = 0, reason: str = "") -> None:
         """Settles a message of the program. Does nothing for one that it does not have any more."""
         delay_ms = _milliseconds(delay, "delay")
-        message.settled = True
-        if self._held.get(message.offset) is not message or message.opens != self.opens:
-            return
-        del self._held[message.offset]
-        self.credit.settled(message.size)
         if how == "ack":
-            self._acks.setdefault(message.hand_out, []).append(message.offset)
-            self._ack_count += 1
-        else:
+            self.ack(message)
+            return
+        message.settled = True
+        if self._is_held(message):
+            del self._held[message.offset]
+            self.credit.settled(message.size)
             self._reject([message], how, delay_ms, reason)
+
+    def _is_held(self, message: BaseMessage) -> bool:
+        return self._held.get(message.offset) is message and message.delivered.opens == self.opens
+
+    def ack(self, message: BaseMessage) -> None:
+        """Acknowledges a message of the program. Does nothing for one that it does not have any more."""
+        message.settled = True
+        offset, delivered = message.offset, message.delivered
+        if self._held.get(offset) is message and delivered.opens == self.opens:
+            del self._held[offset]
+            self.credit.settled(len(message.body) if message.attributes is None else message.attributes.size)
+            acks = self._acks.get(delivered.hand_out)
+            if acks is None:
+                acks = self._acks[delivered.hand_out] = []
+            acks.append(offset)
+            self._ack_count += 1
+
+    def ack_many(self, messages: typing.Iterable[BaseMessage]) -> None:
+        for message in messages:
+            if not message.settled:
+                self.ack(message)
+
+    @property
+    def is_due(self) -> bool:
+        """Tells whether `work` has to send acknowledgements now because there are many."""
+        return self._ack_count >= _GATHER_MAX
+
+    def has_work(self, now: float) -> bool:
+        """Tells a program that has messages whether `work` should be called. Does not look each time if it is quick."""
+        if self._given and self.credit.target > 2 * _MEASURED_TOGETHER:
+            return False
+        return now >= self.next_timer() or self.credit.due() != (0, 0)
 
     def _reject(self, messages: typing.List[BaseMessage], how: str, delay_ms: int, reason: str) -> None:
         opened, link = typing.cast(frames.ConsumeOpened, self.opened), self.link
@@ -280,7 +355,7 @@ class Consuming(Channel):
         coded = reason.encode()[:256].decode("utf-8", "ignore").encode() if flags & 1 else b""
         by_hand_out: typing.Dict[int, typing.List[int]] = {}
         for message in messages:
-            by_hand_out.setdefault(message.hand_out, []).append(message.offset)
+            by_hand_out.setdefault(message.delivered.hand_out, []).append(message.offset)
         for hand_out, offsets in by_hand_out.items():
             ranges = ranges_of(offsets)
             for at in range(0, len(ranges), _RANGES_MAX):
@@ -290,7 +365,7 @@ class Consuming(Channel):
     def extend(self, message: BaseMessage, seconds: float) -> None:
         ms = _milliseconds(seconds, "time")
         if self._held.get(message.offset) is message and self.link is not None:
-            self.link.send(frames.extend(self.channel, [(message.offset, message.offset + 1)], message.hand_out, ms))
+            self.link.send(frames.extend(self.channel, [(message.offset, message.offset + 1)], message.delivered.hand_out, ms))
 
     def seek(self, to: Start) -> int:
         """Requests another position. Returns the request's number, for `answers`. Requires: open."""
@@ -304,7 +379,7 @@ class Consuming(Channel):
     def leave(self) -> int:
         """Returns messages that the program has not begun, and requests the end of the channel. Requires: open."""
         self.flush()
-        named = [message for message in self._ready if message.hand_out][:self._named_left]
+        named = [message for message in self._ready if message.delivered.hand_out][:self._named_left]
         if named:
             self._reject(named, "release", 0, "")
         self._ready.clear()

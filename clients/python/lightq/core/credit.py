@@ -24,30 +24,32 @@ class Credit:
         self._granted, self._granted_bytes, self._waiting, self._unsettled, self._settled_bytes = self.target, self.size, 0, 0, 0
         return self.target, self.size
 
-    def take(self, size: int) -> bool:
-        """Takes the credit of a delivered message. Returns False if there was none. The last message may have more bytes
-        than were left."""
-        if self._granted <= 0 or self._granted_bytes <= 0:
+    def take(self, *sizes: int) -> bool:
+        """Takes the credit of delivered messages, one or more. Returns False if there was not enough. The last message may
+        have more bytes than were left."""
+        total = sum(sizes)
+        if self._granted < len(sizes) or self._granted_bytes <= total - sizes[-1]:
             return False
-        self._granted -= 1
-        self._granted_bytes -= size
-        self._waiting += 1
-        self._unsettled += 1
+        self._granted -= len(sizes)
+        self._granted_bytes -= total
+        self._waiting += len(sizes)
+        self._unsettled += len(sizes)
         return True
 
-    def begun(self) -> None:
-        """The program has received a message."""
-        self._waiting -= 1
+    def begun(self, count: int = 1) -> None:
+        """The program has received so many messages."""
+        self._waiting -= count
 
-    def worked(self, seconds: float) -> None:
-        """The program has asked for another message, so many seconds after it received one."""
-        self._seconds += _WEIGHT * (seconds - self._seconds)
+    def worked(self, seconds: float, count: int = 1) -> None:
+        """The program has asked for more messages, so many seconds after it received `count`."""
+        weight = _WEIGHT if count == 1 else 1 - (1 - _WEIGHT) ** count
+        self._seconds += weight * (seconds / count - self._seconds)
         if self.fixed is None:
             wanted = max(1, min(_MOST, int(_AHEAD_SECONDS / max(self._seconds, 1e-6))))
-            self.target = min(self.target + 1, wanted)
+            self.target = min(self.target + count, wanted)
 
-    def settled(self, size: int) -> None:
-        self._unsettled -= 1
+    def settled(self, size: int, count: int = 1) -> None:
+        self._unsettled -= count
         self._settled_bytes += size
 
     def dropped(self, size: int) -> None:

@@ -9,7 +9,7 @@ import typing
 
 from ..errors import Error, InDoubt, ProtocolViolation, Refused, error_of
 from . import batch, frames, policy
-from .batch import Outgoing
+from .batch import Outgoing, Waiting
 from .frames import Frame, ProduceOpened
 from .link import Channel, Link
 
@@ -34,7 +34,7 @@ class ProducerOptions:
 @dataclasses.dataclass
 class _Batch:
     first: int  # the number of the first message
-    messages: typing.List[Outgoing]
+    messages: typing.List[Waiting]
     size: int
     sequence: int = -1
     coded: bytes = b""
@@ -54,7 +54,7 @@ class _Batch:
     def split(self, count: int) -> typing.Tuple[_Batch, _Batch]:
         """Returns batches of the first `count` messages and of the others."""
         left, right = self.messages[:count], self.messages[count:]
-        size = sum(message.size for message in left)
+        size = sum(map(batch.size_of, left))
         return (_Batch(self.first, left, size, self.sequence),
                 _Batch(self.first + count, right, self.size - size, self.sequence + count))
 
@@ -79,8 +79,9 @@ class Producing(Channel):
         self.unconfirmed_bytes = 0
         self._failures: typing.Deque[typing.Tuple[int, int, Error]] = collections.deque()
         self._forgotten = 0  # failures of messages before this number may be dropped
-        self._building: typing.List[Outgoing] = []
+        self._building: typing.List[Waiting] = []
         self._building_bytes = 0
+        self._batch_limit, self._length_max = options.batch_bytes - batch.HEADER_BYTES, math.inf
         self._waiting: typing.Deque[_Batch] = collections.deque()
         self._flight: typing.Deque[_Batch] = collections.deque()
         self._flight_bytes = 0
@@ -93,33 +94,64 @@ class Producing(Channel):
 
     # --- The program's side. -----------------------------------------------------------------------------------------
 
-    def has_room(self, message: Outgoing) -> bool:
-        """Tells whether the message fits into the memory for unconfirmed ones. One of any size fits alone."""
-        return self.unconfirmed_bytes == 0 or self.unconfirmed_bytes + message.size <= self.options.memory_bytes_max
+    def has_room(self, size: int) -> bool:
+        """Tells whether messages of this `size_of` fit into the memory for unconfirmed ones. Any size fits alone."""
+        return self.unconfirmed_bytes == 0 or self.unconfirmed_bytes + size <= self.options.memory_bytes_max
 
-    def check(self, message: Outgoing) -> None:
-        """Errors: InvalidArgument (a delay without `delayed`), Refused (too large), the final failure."""
+    def check(self, message: Waiting) -> int:
+        """Returns the message's `size_of`. Errors: InvalidArgument (a delay without `delayed`), Refused (too large), the
+        final failure."""
+        if type(message) is bytes:
+            length = len(message)
+            if self.failure or length > self._length_max:
+                self.check_length(length)
+            return 4 + length
+        attributed = typing.cast(Outgoing, message)
+        if attributed.kinds & batch.DUE and not self.options.delayed:
+            raise error_of("invalid_argument", "a delay needs a producer with delayed=True")
+        self.check_length(len(attributed.body))
+        return attributed.size
+
+    def check_length(self, length: int) -> None:
+        """Errors: Refused (no payload may be so long), the final failure."""
         if self.failure:
             raise self.failure
-        if message.kinds & batch.DUE and not self.options.delayed:
-            raise error_of("invalid_argument", "a delay needs a producer with delayed=True")
-        if self.opened and message.size - 4 > self.opened.message_bytes_max and len(message.body) > self.opened.message_bytes_max:
-            error = Refused(f"a message of {len(message.body)} bytes; the broker accepts {self.opened.message_bytes_max}", "too_large")
+        if self.opened and length > self.opened.message_bytes_max:
+            error = Refused(f"a message of {length} bytes; the broker accepts {self.opened.message_bytes_max}", "too_large")
             error.retryable = False
             raise error
 
-    def add(self, message: Outgoing) -> int:
-        """Takes a message. Returns its number."""
-        if self.options.delayed and not message.kinds & batch.DUE:
+    def add(self, message: Waiting, size: int) -> int:
+        """Takes a message of this `size_of`. Returns its number."""
+        if self.options.delayed:
+            message = message if isinstance(message, Outgoing) else Outgoing(message)
             message.kinds |= batch.DUE
-        if self._building and (self._building_bytes + message.size > self._batch_bytes()
-                               or len(self._building) == batch.RECORDS_MAX):
-            self._close_batch()
-        self._building.append(message)
-        self._building_bytes += message.size
-        self.unconfirmed_bytes += message.size
-        self.next_number += 1
+            size = message.size
+        self._append([message], size)
         return self.next_number - 1
+
+    def add_many(self, bodies: typing.List[bytes], size: int) -> None:
+        """Takes messages without attributes. `size`: the sum of their `size_of`."""
+        if self.options.delayed:
+            for body in bodies:
+                self.add(body, batch.size_of(body))
+        elif len(bodies) > 1 and (size > self._batch_limit - self._building_bytes
+                                  or len(self._building) + len(bodies) > batch.RECORDS_MAX):
+            half = len(bodies) // 2
+            left = sum(map(batch.size_of, bodies[:half]))
+            self.add_many(bodies[:half], left)
+            self.add_many(bodies[half:], size - left)
+        else:
+            self._append(bodies, size)
+
+    def _append(self, messages: typing.Sequence[Waiting], size: int) -> None:
+        """Appends messages to the open batch. Closes it before, if they do not fit."""
+        if self._building and (self._building_bytes + size > self._batch_limit or len(self._building) == batch.RECORDS_MAX):
+            self._close_batch()
+        self._building += messages
+        self._building_bytes += size
+        self.unconfirmed_bytes += size
+        self.next_number += len(messages)
 
     def flush(self) -> None:
         """Lets the next `work` send batches that are not full."""
@@ -175,6 +207,8 @@ class Producing(Channel):
 
     def _continue(self, frame: Frame) -> None:
         opened = self.opened = frames.produce_opened_of(frame.body)
+        self._batch_limit = min(opened.batch_bytes_max, self.options.batch_bytes) - batch.HEADER_BYTES
+        self._length_max = opened.message_bytes_max
         self.channel, self.opens = frame.channel, self.opens + 1
         self.secret = opened.secret or self.secret
         is_other = not self._is_known or self.producer_id != opened.producer_id
@@ -292,10 +326,6 @@ class Producing(Channel):
         return sum(len(each.messages) for each in given_up)
 
     # --- Sending. ----------------------------------------------------------------------------------------------------
-
-    def _batch_bytes(self) -> int:
-        most = self.opened.batch_bytes_max if self.opened else self.options.batch_bytes
-        return min(most, self.options.batch_bytes) - batch.HEADER_BYTES
 
     def _close_batch(self) -> None:
         if self._building:

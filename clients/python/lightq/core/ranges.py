@@ -9,7 +9,10 @@ Range = typing.Tuple[int, int]
 def ranges_of(offsets: typing.Iterable[int]) -> typing.List[Range]:
     """Returns the offsets as ranges."""
     ranges: typing.List[Range] = []
-    for offset in sorted(set(offsets)):
+    different = set(offsets)
+    if different and max(different) - min(different) + 1 == len(different):
+        return [(min(different), max(different) + 1)]
+    for offset in sorted(different):
         if ranges and ranges[-1][1] == offset:
             ranges[-1] = (ranges[-1][0], offset + 1)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import typing
 
 from ..errors import Error, ProtocolViolation, error_of
-from ..message import BaseMessage
+from ..message import Attributes, BaseMessage, Delivery
 from . import batch, frames
 from .frames import Frame
 from .link import Channel, Link
@@ -77,19 +77,17 @@ class Reading(Channel):
 
     def _delivered(self, deliver: frames.Deliver) -> None:
         come, (begin, end, most) = batch.decode(deliver.batch), self._bounds
-        if not self._expected <= come.base_offset or come.base_offset + len(come.records) > end:
+        if not self._expected <= come.base_offset or come.base_offset + len(come.bodies) > end:
             raise ProtocolViolation(f"the broker delivered messages from offset {come.base_offset} to a read of [{begin}, {end})")
-        lost = deliver.lost
-        for index, record in enumerate(come.records):
+        delivered = Delivery(0, 0, come.append_time_us / 1e6, 0)
+        attributes = come.attributes or [Attributes(len(body)) for body in come.bodies]
+        attributes[0].lost = deliver.lost
+        for index, (body, each) in enumerate(zip(come.bodies, attributes)):
             if self._size >= most and self.messages:
                 raise ProtocolViolation(f"the broker delivered more than {most} bytes to a read")
-            self._size += record.size
-            message = BaseMessage(None, record.body, come.base_offset + index)
-            message.key, message.headers, message.size = record.key, record.headers, record.size
-            message.delivery, message.time, message.expired = 0, come.append_time_us / 1e6, deliver.expired
-            message.producer_time = record.time_us / 1e6 if record.time_us else None
-            message.lost, lost = lost, 0
-            self.messages.append(message)
+            self._size += each.size
+            each.expired = deliver.expired
+            self.messages.append(BaseMessage(None, body, come.base_offset + index, delivered, each))
 
     def detach(self, error: Error) -> None:
         super().detach(error)

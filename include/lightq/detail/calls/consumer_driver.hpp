@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <lightq/base/home_process.hpp>
 #include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/separate.hpp>
@@ -89,8 +90,10 @@ class ConsumerDriver {
   template <typename Settle>
   std::uint64_t acknowledge_by(OffsetRange range, Settle&& settle) {
     const bool is_slow = was_away();
-    if (is_slow) [[unlikely]]
+    if (is_slow) [[unlikely]] {
+      if (!home_.is_here()) return 0;
       look_for_end();
+    }
     if (settling_ == nullptr) [[unlikely]]
       return 0;  // after a move
     const std::uint64_t done = settle();
@@ -107,8 +110,8 @@ class ConsumerDriver {
   void drop_revoked();
   /// Learns of messages that the broker has taken back. See SessionConsumeLink::look_for_revocations.
   void look_for_revocations(SessionTime time, bool at_once);
-  /// Returns true if the program has not called for 100 ms.
-  [[nodiscard]] bool was_away() const { return pace_.was_away(clock_.coarse_now()); }
+  /// Returns true if the program has not called for 100 ms, and in a forked child.
+  [[nodiscard]] bool was_away() const { return pace_.was_away(clock_.coarse_now()) || !home_.is_here(); }
   /// Checks for the end of the connection while the program has a batch.
   void look_for_end();
   void look(bool at_once) {
@@ -131,6 +134,7 @@ class ConsumerDriver {
   PresentBatch batch_;
   ConsumerPace pace_;
   SessionClock clock_;
+  HomeProcess home_;
   ResetByMove<SessionSettling*> settling_;    // that of `link_`
   std::unique_ptr<SessionConsumeLink> link_;  // null after a move: use link()
 };

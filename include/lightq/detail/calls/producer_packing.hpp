@@ -10,6 +10,7 @@
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_builder.hpp>
 #include <lightq/base/flag_while.hpp>
+#include <lightq/base/home_process.hpp>
 #include <lightq/base/reset_by_move.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/detail/session_reports.hpp>
@@ -30,8 +31,10 @@ class ProducerPacking {
 
   // --- Messages.
 
-  /// Returns true if the open batch takes a record of `bytes` without attributes.
-  [[nodiscard]] bool takes(std::size_t bytes) const { return bytes <= room_ && bytes <= record_bytes_max_; }
+  /// Returns true if the open batch takes a record of `bytes` without attributes. False in a forked child.
+  [[nodiscard]] bool takes(std::size_t bytes) const {
+    return bytes <= room_ && bytes <= record_bytes_max_ && home_.is_here();
+  }
   /// Adds a copy of a message, and returns its number. `bytes`: the size of its record. Requires: `takes`.
   std::uint64_t add(ByteView payload, std::size_t bytes) {
     open_->add(payload);
@@ -136,6 +139,7 @@ class ProducerPacking {
   AttributeKinds kinds_of_last_;  // of the batch that was closed last
   AttributeKinds required_;
   ResetByMove<SendReports*> reports_;
+  HomeProcess home_;
 };
 
 }  // namespace lightq::inline v1
