@@ -1,0 +1,28 @@
+/// The list of peers. Layer: bench peers.
+#include "peers/beanstalkd_peer.hpp"
+#include "peers/lightq_peer.hpp"
+#include "peers/peer.hpp"
+#include "peers/unbuilt_peer.hpp"
+
+#if defined(LIGHTQ_PEER_REDIS)
+#include "peers/redis_peers.hpp"
+#endif
+
+namespace lightq::bench {
+
+std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
+  std::vector<std::unique_ptr<Peer>> peers;
+  peers.push_back(make_lightq_peer(programs.lightq));
+  peers.push_back(make_lightq_tcp_peer(programs.lightq));
+#if defined(LIGHTQ_PEER_REDIS)
+  peers.push_back(make_redis_list_peer());
+  peers.push_back(make_redis_stream_peer());
+#else
+  for (const char* name : {"redis-list", "redis-stream"})
+    peers.push_back(make_unbuilt_peer(name, "Debian's packages redis-server and libhiredis-dev"));
+#endif
+  peers.push_back(make_beanstalkd_peer());
+  return peers;
+}
+
+}  // namespace lightq::bench
