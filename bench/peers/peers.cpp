@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "peers/peers_self_check.hpp"
 #include "peers/peers_suite.hpp"
 #include "support/broker_route.hpp"
 #include "support/suite_program.hpp"
@@ -53,5 +54,5 @@ int main(int argument_count, char** arguments) {
     list_peers(options.programs);
     return Report{};
   };
-  return run_suite({usage, known, measure}, argument_count, arguments);
+  return run_suite({usage, known, measure, self_check_peers}, argument_count, arguments);
 }
