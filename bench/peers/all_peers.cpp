@@ -4,6 +4,9 @@
 #include "peers/peer.hpp"
 #include "peers/unbuilt_peer.hpp"
 
+#if defined(LIGHTQ_PEER_NATS)
+#include "peers/nats_peers.hpp"
+#endif
 #if defined(LIGHTQ_PEER_REDIS)
 #include "peers/redis_peers.hpp"
 #endif
@@ -22,6 +25,13 @@ std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
     peers.push_back(make_unbuilt_peer(name, "Debian's packages redis-server and libhiredis-dev"));
 #endif
   peers.push_back(make_beanstalkd_peer());
+#if defined(LIGHTQ_PEER_NATS)
+  peers.push_back(make_nats_peer(programs.directory));
+  peers.push_back(make_jetstream_peer(programs.directory));
+#else
+  for (const char* name : {"nats", "jetstream"})
+    peers.push_back(make_unbuilt_peer(name, "nats-server, which is built with Go, and Debian's package libnats-dev"));
+#endif
   return peers;
 }
 

@@ -106,6 +106,9 @@ pid_t FaultyServer::process() const {
 
 void FaultyServer::kill() {
   counts_[0].is_dead = true;
+}
+
+void FaultyServer::restart() {
   if (mistake_ == Mistake::lose_all_dead) counts_[0].claimed = counts_[0].written.load();
 }
 

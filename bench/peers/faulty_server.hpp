@@ -39,7 +39,7 @@ class FaultyServer : public PeerServer {
   void pause() override {}
   void resume() override {}
   void kill() override;
-  void restart() override {}
+  void restart() override;
 
  private:
   friend class FaultyProducer;

@@ -24,6 +24,7 @@ endfunction()
 
 lightq_peer(REDIS hiredis/hiredis.h hiredis
   peers/redis_connection.cpp peers/redis_server.cpp peers/redis_list_peer.cpp peers/redis_stream_peer.cpp)
+lightq_peer(NATS nats/nats.h nats peers/nats_connection.cpp peers/nats_peer.cpp peers/jetstream_peer.cpp)
 
 if(LIGHTQ_BUILD_TESTS)
   add_test(NAME bench_peers_selfcheck COMMAND lightq_bench_peers --self-check)
