@@ -3,9 +3,13 @@
 #include "peers/lightq_peer.hpp"
 #include "peers/peer.hpp"
 #include "peers/unbuilt_peer.hpp"
+#include "peers/zmq_proxy_peer.hpp"
 
 #if defined(LIGHTQ_PEER_NATS)
 #include "peers/nats_peers.hpp"
+#endif
+#if defined(LIGHTQ_PEER_RABBITMQ)
+#include "peers/rabbitmq_peers.hpp"
 #endif
 #if defined(LIGHTQ_PEER_REDIS)
 #include "peers/redis_peers.hpp"
@@ -30,8 +34,18 @@ std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
   peers.push_back(make_jetstream_peer(programs.directory));
 #else
   for (const char* name : {"nats", "jetstream"})
-    peers.push_back(make_unbuilt_peer(name, "nats-server, which is built with Go, and Debian's package libnats-dev"));
+    peers.push_back(
+        make_unbuilt_peer(name, "nats-server, which is built with Go, and Debian's package libnats-dev"));
 #endif
+#if defined(LIGHTQ_PEER_RABBITMQ)
+  peers.push_back(make_rabbitmq_classic_peer());
+  peers.push_back(make_rabbitmq_quorum_peer());
+  peers.push_back(make_rabbitmq_stream_peer());
+#else
+  for (const char* name : {"rabbitmq-classic", "rabbitmq-quorum", "rabbitmq-stream"})
+    peers.push_back(make_unbuilt_peer(name, "Debian's packages rabbitmq-server and librabbitmq-dev"));
+#endif
+  peers.push_back(make_zmq_proxy_peer());
   return peers;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <utility>
 
 #include "peers/nats_connection.hpp"
 #include "peers/nats_peers.hpp"
@@ -11,9 +12,11 @@ namespace lightq::bench {
 namespace {
 
 constexpr std::int64_t unconfirmed_max = 4'096;
-constexpr int messages_per_fetch = 500;
 constexpr std::int64_t in_flight_max = 10'000;
 constexpr std::int64_t deliveries_max = -1;  // no limit
+
+constexpr int messages_per_receive = 500;
+constexpr int unlimited = -1;
 
 std::string consumer_name(const QueueTerms& queue, int number) {
   return "reader-" + std::to_string(queue.pattern == Pattern::fan_out ? number : 0);
@@ -84,47 +87,37 @@ class JetStreamProducer : public PeerProducer {
   std::atomic<std::uint64_t> refused_{0};
 };
 
-class JetStreamConsumer : public PeerConsumer {
+/// The server pushes messages. The acknowledgement of one covers all before it.
+class PushConsumer : public PeerConsumer {
  public:
-  JetStreamConsumer(std::uint16_t port, const QueueTerms& queue, int number)
-      : stream_(port), single_(queue.pattern == Pattern::work_queue) {
+  PushConsumer(std::uint16_t port, const QueueTerms& queue, int number) : stream_(port) {
     const std::string name = consumer_name(queue, number);
     jsSubOptions options;
     check_nats(jsSubOptions_Init(&options), "options");
     options.Stream = queue.name.c_str();
     options.Consumer = name.c_str();
+    options.ManualAck = true;
     natsSubscription* subscription = nullptr;
-    check_nats(js_PullSubscribe(&subscription, stream_.context.get(), queue.name.c_str(), name.c_str(), nullptr,
-                                &options, nullptr),
+    check_nats(js_SubscribeSync(&subscription, stream_.context.get(), queue.name.c_str(), nullptr, &options,
+                                nullptr),
                "subscribing");
     subscription_.reset(subscription);
+    check_nats(natsSubscription_SetPendingLimits(subscription, unlimited, unlimited), "limits");
   }
 
-  /// A fetch returns when it has all messages that it asked for, or after `wait` those that came.
   std::size_t receive(std::chrono::milliseconds wait, const Take& take) override {
-    natsMsgList list{};
-    const natsStatus status =
-        natsSubscription_Fetch(&list, subscription_.get(), wanted_, std::max<std::int64_t>(wait.count(), 1), nullptr);
-    if (status == NATS_TIMEOUT) {
-      wanted_ = 1;
-      return 0;
+    NatsOwner<natsMsg> last;
+    std::size_t count = 0;
+    for (; count < messages_per_receive; ++count) {
+      natsMsg* message = nullptr;
+      const natsStatus status =
+          natsSubscription_NextMsg(&message, subscription_.get(), count == 0 ? wait.count() : 0);
+      if (status == NATS_TIMEOUT) break;
+      check_nats(status, "receiving");
+      last.reset(message);
+      take(bytes_of(*message));
     }
-    check_nats(status, "fetching");
-    const auto count = static_cast<std::size_t>(list.Count);
-    try {
-      for (std::size_t i = 0; i < count; ++i) {
-        take(bytes_of(*list.Msgs[i]));
-        if (single_) check_nats(natsMsg_Ack(list.Msgs[i], nullptr), "acknowledging");
-      }
-      // The acknowledgement of a message covers all before it.
-      if (!single_ && count > 0) check_nats(natsMsg_Ack(list.Msgs[count - 1], nullptr), "acknowledging");
-    } catch (...) {
-      natsMsgList_Destroy(&list);
-      throw;
-    }
-    // Asks for as many as are likely to be there, because a fetch waits for all of them.
-    if (!single_) wanted_ = static_cast<int>(count) < wanted_ ? 1 : std::min(2 * wanted_, messages_per_fetch);
-    natsMsgList_Destroy(&list);
+    if (last) check_nats(natsMsg_Ack(last.get(), nullptr), "acknowledging");
     return count;
   }
   void settle() override {
@@ -134,8 +127,44 @@ class JetStreamConsumer : public PeerConsumer {
  private:
   JetStream stream_;
   NatsOwner<natsSubscription> subscription_;
-  bool single_;
-  int wanted_ = 1;
+};
+
+/// Fetches one message at a time, and acknowledges each.
+class PullConsumer : public PeerConsumer {
+ public:
+  PullConsumer(std::uint16_t port, const QueueTerms& queue, int number) : stream_(port) {
+    const std::string name = consumer_name(queue, number);
+    jsSubOptions options;
+    check_nats(jsSubOptions_Init(&options), "options");
+    options.Stream = queue.name.c_str();
+    options.Consumer = name.c_str();
+    natsSubscription* subscription = nullptr;
+    check_nats(js_PullSubscribe(&subscription, stream_.context.get(), queue.name.c_str(), name.c_str(),
+                                nullptr, &options, nullptr),
+               "subscribing");
+    subscription_.reset(subscription);
+  }
+
+  std::size_t receive(std::chrono::milliseconds wait, const Take& take) override {
+    natsMsgList list{};
+    const natsStatus status = natsSubscription_Fetch(&list, subscription_.get(), 1,
+                                                     std::max<std::int64_t>(wait.count(), 1), nullptr);
+    if (status == NATS_TIMEOUT) return 0;
+    check_nats(status, "fetching");
+    const NatsOwner<natsMsg> message(list.Count > 0 ? std::exchange(list.Msgs[0], nullptr) : nullptr);
+    natsMsgList_Destroy(&list);
+    if (!message) return 0;
+    take(bytes_of(*message));
+    check_nats(natsMsg_Ack(message.get(), nullptr), "acknowledging");
+    return 1;
+  }
+  void settle() override {
+    check_nats(natsConnection_FlushTimeout(stream_.connection.get(), peer_patience.count()), "flush");
+  }
+
+ private:
+  JetStream stream_;
+  NatsOwner<natsSubscription> subscription_;
 };
 
 class JetStreamServer : public NatsServer {
@@ -159,7 +188,8 @@ class JetStreamServer : public NatsServer {
   }
   void drop_queue(const QueueTerms& queue) override {
     const JetStream stream(server().port());
-    check_nats(js_DeleteStream(stream.context.get(), queue.name.c_str(), nullptr, nullptr), "deleting a stream");
+    check_nats(js_DeleteStream(stream.context.get(), queue.name.c_str(), nullptr, nullptr),
+               "deleting a stream");
   }
   std::optional<std::uint64_t> left(const QueueTerms& queue) override {
     const JetStream stream(server().port());
@@ -167,8 +197,8 @@ class JetStreamServer : public NatsServer {
     std::uint64_t count = 0;
     for (int i = 0; i < consumers; ++i) {
       jsConsumerInfo* info = nullptr;
-      check_nats(js_GetConsumerInfo(&info, stream.context.get(), queue.name.c_str(), consumer_name(queue, i).c_str(),
-                                    nullptr, nullptr),
+      check_nats(js_GetConsumerInfo(&info, stream.context.get(), queue.name.c_str(),
+                                    consumer_name(queue, i).c_str(), nullptr, nullptr),
                  "asking for a consumer");
       count += info->NumPending + static_cast<std::uint64_t>(std::max<std::int64_t>(info->NumAckPending, 0));
       jsConsumerInfo_Destroy(info);
@@ -179,7 +209,9 @@ class JetStreamServer : public NatsServer {
     return std::make_unique<JetStreamProducer>(server().port(), queue.name);
   }
   std::unique_ptr<PeerConsumer> consumer(const QueueTerms& queue, int number) override {
-    return std::make_unique<JetStreamConsumer>(server().port(), queue, number);
+    if (queue.pattern == Pattern::work_queue)
+      return std::make_unique<PullConsumer>(server().port(), queue, number);
+    return std::make_unique<PushConsumer>(server().port(), queue, number);
   }
 
  private:
@@ -188,11 +220,15 @@ class JetStreamServer : public NatsServer {
     jsConsumerConfig consumer;
     check_nats(jsConsumerConfig_Init(&consumer), "options");
     consumer.Durable = name.c_str();
-    consumer.AckPolicy = queue.pattern == Pattern::work_queue ? js_AckExplicit : js_AckAll;
+    const bool pulls = queue.pattern == Pattern::work_queue;
+    const std::string deliveries = "deliver." + queue.name + "." + name;
+    if (!pulls) consumer.DeliverSubject = deliveries.c_str();
+    consumer.AckPolicy = pulls ? js_AckExplicit : js_AckAll;
     consumer.MaxAckPending = in_flight_max;
     consumer.MaxDeliver = deliveries_max;
-    check_nats(js_AddConsumer(nullptr, maker_->context.get(), queue.name.c_str(), &consumer, nullptr, nullptr),
-               "making a consumer");
+    check_nats(
+        js_AddConsumer(nullptr, maker_->context.get(), queue.name.c_str(), &consumer, nullptr, nullptr),
+        "making a consumer");
   }
   std::optional<JetStream> maker_;
 };
@@ -202,8 +238,8 @@ class JetStreamPeer : public NatsPeer {
   using NatsPeer::NatsPeer;
   [[nodiscard]] std::string name() const override { return "jetstream"; }
   [[nodiscard]] std::string way() const override {
-    return "asynchronous publishing, up to 4,096 unconfirmed; a pull consumer that fetches up to 500 messages and "
-           "acknowledges the last one for all";
+    return "asynchronous publishing, up to 4,096 unconfirmed; push consumers, which acknowledge up to 500 "
+           "messages with the last one; pull consumers in the work queue";
   }
   [[nodiscard]] Promise promise(Work) const override { return {}; }
   std::unique_ptr<PeerServer> start(Storage storage) const override {

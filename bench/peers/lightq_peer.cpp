@@ -145,6 +145,7 @@ class LightqPeer : public Peer {
                : "default options, which use shared memory on one machine; batches are acknowledged whole";
   }
   [[nodiscard]] Promise promise(Work) const override { return {}; }
+  [[nodiscard]] bool has_one_server() const override { return true; }
   std::unique_ptr<PeerServer> start(Storage) const override {
     return std::make_unique<LightqServer>(broker_, transport_);
   }

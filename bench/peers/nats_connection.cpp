@@ -9,8 +9,8 @@
 namespace lightq::bench {
 namespace {
 
-/// Returns the configuration beside port and directory. The limits let a consumer lag instead of losing messages or
-/// its connection.
+/// Returns the configuration beside port and directory. The limits let a consumer lag instead of losing
+/// messages or its connection.
 std::string settings_for(bool jetstream, Storage storage, const std::string& directory) {
   std::string text = storage == Storage::standard ? "" : "max_pending: 1GB\nwrite_deadline: \"60s\"\n";
   if (!jetstream) return text;
@@ -50,9 +50,11 @@ NatsServer::NatsServer(const std::string& program, bool jetstream, Storage stora
     : OneProcessServer([&](std::uint16_t port, const std::string& directory) {
         const std::string path = directory + "/nats.conf";
         std::ofstream(path) << settings_for(jetstream, storage, directory);
-        return std::vector<std::string>{program, "--addr", "127.0.0.1", "--port", std::to_string(port), "--config", path};
+        return std::vector<std::string>{program,    "--addr", "127.0.0.1", "--port", std::to_string(port),
+                                        "--config", path};
       }) {
-  for (const char letter : settings_for(jetstream, storage, "DIR")) settings_ += letter == '\n' ? ' ' : letter;
+  for (const char letter : settings_for(jetstream, storage, "DIR"))
+    settings_ += letter == '\n' ? ' ' : letter;
   if (!settings_.empty()) settings_ = " with " + settings_.substr(0, settings_.size() - 1);
 }
 

@@ -11,7 +11,8 @@ constexpr int unlimited = -1;
 
 class NatsProducer : public PeerProducer {
  public:
-  NatsProducer(std::uint16_t port, std::string subject) : connection_(connect_nats(port)), subject_(std::move(subject)) {}
+  NatsProducer(std::uint16_t port, std::string subject)
+      : connection_(connect_nats(port)), subject_(std::move(subject)) {}
   void send(ByteView message) override {
     check_nats(natsConnection_Publish(connection_.get(), subject_.c_str(), message.data(),
                                       static_cast<int>(message.size())),
@@ -19,7 +20,9 @@ class NatsProducer : public PeerProducer {
   }
   /// nats.c sends what it has buffered from a thread of its own.
   void poll() override {}
-  void flush() override { check_nats(natsConnection_FlushTimeout(connection_.get(), peer_patience.count()), "flush"); }
+  void flush() override {
+    check_nats(natsConnection_FlushTimeout(connection_.get(), peer_patience.count()), "flush");
+  }
   [[nodiscard]] std::uint64_t confirmed() const override { return 0; }
 
  private:
@@ -31,7 +34,8 @@ class NatsConsumer : public PeerConsumer {
  public:
   NatsConsumer(std::uint16_t port, const std::string& subject) : connection_(connect_nats(port)) {
     natsSubscription* subscription = nullptr;
-    check_nats(natsConnection_SubscribeSync(&subscription, connection_.get(), subject.c_str()), "subscribing");
+    check_nats(natsConnection_SubscribeSync(&subscription, connection_.get(), subject.c_str()),
+               "subscribing");
     subscription_.reset(subscription);
     check_nats(natsSubscription_SetPendingLimits(subscription, unlimited, unlimited), "limits");
     check_nats(natsConnection_FlushTimeout(connection_.get(), peer_patience.count()), "flush");
@@ -60,7 +64,8 @@ class CoreServer : public NatsServer {
     if (queue.pattern != Pattern::idle) return;
     if (!watcher_) watcher_ = connect_nats(server().port());
     natsSubscription* subscription = nullptr;
-    check_nats(natsConnection_SubscribeSync(&subscription, watcher_.get(), queue.name.c_str()), "subscribing");
+    check_nats(natsConnection_SubscribeSync(&subscription, watcher_.get(), queue.name.c_str()),
+               "subscribing");
     check_nats(natsConnection_FlushTimeout(watcher_.get(), peer_patience.count()), "flush");
     subscriptions_.emplace_back(subscription);
   }
@@ -95,7 +100,9 @@ class CorePeer : public NatsPeer {
       case Work::idle: return {true, "a subject without subscribers does not exist: each has one here"};
       default: break;
     }
-    return {true, "neither confirms nor acknowledgements: messages are lost without a subscriber, or if it lags too far"};
+    return {true,
+            "neither confirms nor acknowledgements: messages are lost without a subscriber, or if it lags "
+            "too far"};
   }
   std::unique_ptr<PeerServer> start(Storage storage) const override {
     return std::make_unique<CoreServer>(program().value(), storage);

@@ -12,7 +12,7 @@ namespace lightq::bench {
 
 /// Core NATS: publish and subscribe, with neither confirms nor acknowledgements.
 std::unique_ptr<Peer> make_nats_peer(std::string directory);
-/// Streams with asynchronous publishing and pull consumers.
+/// Streams with asynchronous publishing, and push or pull consumers.
 std::unique_ptr<Peer> make_jetstream_peer(std::string directory);
 
 }  // namespace lightq::bench

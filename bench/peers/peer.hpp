@@ -143,6 +143,8 @@ class Peer {
   [[nodiscard]] virtual bool keeps_order() const { return true; }
   /// Returns false if the server does not confirm messages.
   [[nodiscard]] virtual bool confirms() const { return true; }
+  /// Returns true if the server has the same settings for every storage: then a queue alone determines it.
+  [[nodiscard]] virtual bool has_one_server() const { return false; }
   virtual std::unique_ptr<PeerServer> start(Storage storage) const = 0;
 };
 

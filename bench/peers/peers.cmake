@@ -2,7 +2,7 @@
 
 add_executable(lightq_bench_peers peers/peers.cpp peers/peers_suite.cpp peers/peer_table.cpp peers/all_peers.cpp
   peers/run_children.cpp peers/stream_work.cpp peers/backlog_work.cpp peers/kill_work.cpp peers/idle_work.cpp
-  peers/server_process.cpp peers/text_socket.cpp peers/lightq_peer.cpp peers/beanstalkd_peer.cpp peers/unbuilt_peer.cpp
+  peers/server_process.cpp peers/text_socket.cpp peers/lightq_peer.cpp peers/beanstalkd_peer.cpp peers/unbuilt_peer.cpp peers/zmq_proxy_peer.cpp
   peers/peers_self_check.cpp peers/faulty_server.cpp)
 lightq_target(lightq_bench_peers)
 target_link_libraries(lightq_bench_peers PRIVATE lightq_bench_support)
@@ -25,6 +25,8 @@ endfunction()
 lightq_peer(REDIS hiredis/hiredis.h hiredis
   peers/redis_connection.cpp peers/redis_server.cpp peers/redis_list_peer.cpp peers/redis_stream_peer.cpp)
 lightq_peer(NATS nats/nats.h nats peers/nats_connection.cpp peers/nats_peer.cpp peers/jetstream_peer.cpp)
+lightq_peer(RABBITMQ amqp.h rabbitmq
+  peers/rabbitmq_connection.cpp peers/rabbitmq_server.cpp peers/rabbitmq_clients.cpp peers/rabbitmq_peers.cpp)
 
 if(LIGHTQ_BUILD_TESTS)
   add_test(NAME bench_peers_selfcheck COMMAND lightq_bench_peers --self-check)

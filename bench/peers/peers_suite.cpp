@@ -46,7 +46,7 @@ const char* text_of(Storage storage) {
 /// A peer in a part, with its server.
 struct Entrant {
   const Peer* peer;
-  std::unique_ptr<PeerServer> server;
+  std::shared_ptr<PeerServer> server;
   std::map<std::string, std::uint64_t> messages = {};  // of a run, by figure
 };
 
@@ -189,7 +189,7 @@ class PeersRun {
                    {"idle-cpu", "CPU", "% of a core", Better::less},
                    {"idle-memory-1000", "memory, " + many, "MiB", Better::less},
                    {"idle-cpu-1000", "CPU, " + many, "% of a core", Better::less}}});
-    auto entrants = start_all(Work::idle, Storage::standard);
+    auto entrants = start_all(Work::idle, Storage::standard, !options_.quick);
     for (Entrant& entrant : entrants) {
       guarded(entrant, "idle", [&] {
         const Turn turn(*entrant.server);
@@ -220,7 +220,7 @@ class PeersRun {
     table_.begin({"Kill -9 of the server while it confirms durable messages, default settings",
                   {{"kill-confirmed", "confirmed", "messages"},
                    {"kill-lost", "of these lost", "messages", Better::less}}});
-    auto entrants = start_all(Work::kill, Storage::standard);
+    auto entrants = start_all(Work::kill, Storage::standard, !options_.quick);
     rounds(entrants, "kill", [&](Entrant& entrant, const std::string&) {
       const KillCount count = run_kill_work(*entrant.server, new_queue(Storage::standard, Pattern::stream, 1),
                                             options_.confirmed_min());
@@ -244,22 +244,30 @@ class PeersRun {
     return {"run-" + std::to_string(++queues_), storage, pattern, consumers};
   }
 
-  /// Starts the servers of the peers that can do the work, and pauses them.
-  std::vector<Entrant> start_all(Work work, Storage storage) {
+  /// Starts the servers of the peers that can do the work, and pauses them. Servers live until the end of the
+  /// suite and serve several parts, unless the part needs one of its own (`fresh`).
+  std::vector<Entrant> start_all(Work work, Storage storage, bool fresh = false) {
     std::vector<Entrant> entrants;
     for (const auto& peer : peers_) {
       const Promise promise = peer->promise(work);
       if (!promise.note.empty()) table_.remark(peer->name(), promise.note);
       if (!promise.possible || stop_requested()) continue;
       Entrant entrant{peer.get(), nullptr};
-      guarded(entrant, text_of(storage), [&] {
-        entrant.server = peer->start(storage);
-        commands_[{peer->name(), text_of(storage)}] = entrant.server->command();
-        entrant.server->pause();
-      });
+      guarded(entrant, text_of(storage), [&] { entrant.server = server_of(*peer, storage, fresh); });
       if (entrant.server) entrants.push_back(std::move(entrant));
     }
     return entrants;
+  }
+
+  std::shared_ptr<PeerServer> server_of(const Peer& peer, Storage storage, bool fresh) {
+    const auto kind =
+        std::pair(peer.name(), std::string(peer.has_one_server() ? "any storage" : text_of(storage)));
+    if (const auto found = servers_.find(kind); found != servers_.end() && !fresh) return found->second;
+    std::shared_ptr<PeerServer> server = peer.start(storage);
+    commands_[kind] = server->command();
+    server->pause();
+    if (!fresh) servers_[kind] = server;
+    return server;
   }
 
   /// Calls `work`. An exception is noted as a failure of the peer. Returns false then.
@@ -365,6 +373,7 @@ class PeersRun {
   std::vector<std::unique_ptr<Peer>> peers_;
   PeerTable table_;
   std::map<std::pair<std::string, std::string>, std::string> commands_;  // by peer and storage
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<PeerServer>> servers_;
   int queues_ = 0;
 };
 
