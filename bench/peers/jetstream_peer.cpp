@@ -56,7 +56,7 @@ class JetStreamProducer : public PeerProducer {
     ++sent_;
     throw_refused();
   }
-  /// nats.c sends what it has buffered from a thread of its own.
+  /// A thread of nats.c sends its buffer.
   void poll() override { throw_refused(); }
   void flush() override {
     jsPubOptions options;

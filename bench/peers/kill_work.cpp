@@ -1,4 +1,4 @@
-/// Kills a server and counts what it has kept. Layer: bench peers.
+/// Kills a server and counts the messages that it has kept. Layer: bench peers.
 #include "peers/kill_work.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void drain(PeerServer& server, const QueueTerms& queue, KillState& state) {
   const auto take = [&](ByteView message) {
     const auto number = state.check.number_of(message);
     if (!number) throw std::runtime_error("a message came altered");
-    // The server may deliver a message again whose acknowledgement it has lost.
+    // The server may deliver a message again if it has lost the acknowledgement.
     if (state.check.finish(*number) && *number < state.confirmed[0]) ++state.kept[0];
   };
   Clock::time_point give_up = Clock::now() + idle_time_max;

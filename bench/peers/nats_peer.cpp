@@ -18,7 +18,7 @@ class NatsProducer : public PeerProducer {
                                       static_cast<int>(message.size())),
                "publishing");
   }
-  /// nats.c sends what it has buffered from a thread of its own.
+  /// A thread of nats.c sends its buffer.
   void poll() override {}
   void flush() override {
     check_nats(natsConnection_FlushTimeout(connection_.get(), peer_patience.count()), "flush");

@@ -1,5 +1,5 @@
-/// A message broker that suite `peers` measures: its servers, its clients, and what each can promise. One
-/// file of this folder implements each peer. Layer: bench peers.
+/// A message broker that suite `peers` measures: its servers, its clients and its promises. One file
+/// of this folder implements each peer. Layer: bench peers.
 #pragma once
 
 #include <sys/types.h>
@@ -43,11 +43,11 @@ struct QueueTerms {
   int consumers = 1;
 };
 
-/// What a peer promises for a kind of work.
+/// The promise of a peer for a kind of work.
 struct Promise {
   bool possible = true;
-  /// If possible: what the peer promises less than LightQ in this work; empty: nothing. Otherwise: the
-  /// reason.
+  /// If possible: the part of LightQ's promise that the peer does not give; empty: it gives all. Otherwise:
+  /// the reason.
   std::string note = {};
 };
 
@@ -134,7 +134,7 @@ class Peer {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Returns the versions of server and client library; nothing if the server is not installed.
   [[nodiscard]] virtual std::optional<std::string> version() const = 0;
-  /// Returns what to install, for a message.
+  /// Returns the names of packages and programs to install, for a message.
   [[nodiscard]] virtual std::string needs() const = 0;
   /// Returns a sentence fragment about the way that is measured: client, batches, acknowledgements.
   [[nodiscard]] virtual std::string way() const = 0;

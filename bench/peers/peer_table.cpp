@@ -41,7 +41,7 @@ Table PeerTable::table_of(const Measured& measured) const {
   for (const WorkFigure& figure : measured.group.figures)
     table.heads.push_back(figure.head + ", " + figure.unit);
   for (const WorkFigure& figure : measured.group.figures) table.heads.push_back("ratio, " + figure.head);
-  table.heads.emplace_back("what is missing");
+  table.heads.emplace_back("missing promise");
   for (const std::string& peer : peers_) {
     std::vector<std::string> figures = {peer};
     std::vector<std::string> ratios;

@@ -32,12 +32,13 @@ class PeerTable {
   void begin(WorkGroup group) { groups_.push_back({std::move(group), {}}); }
   /// Adds the figure of a round to the present group.
   void add(const std::string& peer, const std::string& figure, double value);
-  /// Sets what the peer promises less in the present group, or why it does not take part.
+  /// Sets the promise that the peer does not keep in the present group, or the reason why it does not take
+  /// part.
   void remark(const std::string& peer, std::string text);
 
   [[nodiscard]] std::vector<Table> tables() const;
   /// Returns an array of rows: peer, work, ours, theirs, ratio (higher is better for LightQ), unit, spreads,
-  /// rounds, and `missing`: what the peer promises less. A peer without a figure has null for it.
+  /// rounds, and `missing`: the promise that the peer does not keep. A peer without a figure has null for it.
   [[nodiscard]] std::string json(bool quick) const;
 
  private:

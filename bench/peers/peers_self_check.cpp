@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t messages = 200;
 constexpr std::uint64_t confirmed_min = 1'000;
 
-/// Returns true if `work` throws an error whose text contains `wanted`; for an empty one, if it does not
+/// Returns true if `work` throws an error with `wanted` in its text; for an empty one, if it does not
 /// throw.
 bool reports(const std::string& title, const std::string& wanted, const std::function<void()>& work) {
   std::string found;

@@ -31,7 +31,7 @@ struct PeersOptions {
   [[nodiscard]] double idle_seconds() const { return quick ? 0.2 : 20; }
 };
 
-/// Prints the peers with their versions, or what to install.
+/// Prints the peers with their versions, or with the packages to install.
 void list_peers(const PeerPrograms& programs);
 
 /// Returns true if there is a peer of that name.

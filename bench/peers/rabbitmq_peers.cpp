@@ -7,9 +7,13 @@
 
 #include "peers/rabbitmq_clients.hpp"
 #include "peers/rabbitmq_server.hpp"
+#include "peers/run_children.hpp"
 
 namespace lightq::bench {
 namespace {
+
+constexpr std::chrono::seconds open_time_max{60};
+constexpr std::chrono::milliseconds open_retry_interval{200};
 
 enum class QueueType { classic, quorum, stream };
 
@@ -68,9 +72,19 @@ class RabbitServer : public RabbitNode {
     return std::make_unique<RabbitProducer>(server().port(), spreads(queue) ? queue.name : "",
                                             spreads(queue) ? "" : queue.name, durable(queue));
   }
+  /// Tries for a minute: after a restart, quorum queues and streams need time to elect a leader.
   std::unique_ptr<PeerConsumer> consumer(const QueueTerms& queue, int number) override {
-    return std::make_unique<RabbitConsumer>(server().port(), name_of(queue, spreads(queue) ? number : 0),
-                                            queue.pattern == Pattern::work_queue, type_ == QueueType::stream);
+    const Clock::time_point give_up = Clock::now() + open_time_max;
+    for (;;) {
+      try {
+        return std::make_unique<RabbitConsumer>(server().port(), name_of(queue, spreads(queue) ? number : 0),
+                                                queue.pattern == Pattern::work_queue,
+                                                type_ == QueueType::stream);
+      } catch (const std::runtime_error&) {
+        if (Clock::now() > give_up) throw;
+        sleep_exactly(open_retry_interval);
+      }
+    }
   }
 
  private:

@@ -35,7 +35,7 @@ class RedisPeer : public Peer {
   }
 
  protected:
-  /// Returns what Redis lacks with any type of data; an empty note: nothing.
+  /// Returns the promise of Redis for any type of data.
   [[nodiscard]] static Promise common_promise(Work work);
 };
 

@@ -18,7 +18,7 @@ namespace lightq::bench {
 /// Nothing: there is none.
 std::optional<std::string> find_program(const std::string& name, const std::string& directory = {});
 
-/// Runs a program and returns what it prints, on either output, at most 64 KiB. Throws if it takes longer
+/// Runs a program and returns its output and errors, at most 64 KiB. Throws if it takes longer
 /// than 20 s or fails.
 std::string output_of(const std::vector<std::string>& command);
 

@@ -185,8 +185,8 @@ class StreamProducing {
     const double seconds = static_cast<double>(last_sent_ns - state_.sending[0]) / 1e9;
     const double planned = static_cast<double>(state_.work.messages) / state_.work.messages_per_second;
     if (seconds > planned * (1 + lateness_max) + hiccup_seconds_max)
-      throw std::runtime_error("the producer took " + std::to_string(seconds) + " s for what is due in " +
-                               std::to_string(planned) + " s");
+      throw std::runtime_error("the producer took " + std::to_string(seconds) +
+                               " s for messages that are due in " + std::to_string(planned) + " s");
   }
 
   StreamState& state_;
@@ -210,7 +210,7 @@ StreamTimes times_of(StreamState& state) {
 }  // namespace
 
 void check_nothing_left(PeerServer& server, const QueueTerms& queue) {
-  in_child("check of what is left", [&] {
+  in_child("check for messages that are left", [&] {
     const Clock::time_point give_up = Clock::now() + settle_time_max;
     for (;;) {
       const auto count = server.left(queue);

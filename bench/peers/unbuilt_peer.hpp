@@ -8,7 +8,7 @@
 
 namespace lightq::bench {
 
-/// Returns a peer that is not installed. `needs`: what to install.
+/// Returns a peer that is not installed. `needs`: the packages to install.
 std::unique_ptr<Peer> make_unbuilt_peer(std::string name, std::string needs);
 
 }  // namespace lightq::bench
