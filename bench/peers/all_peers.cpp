@@ -5,6 +5,9 @@
 #include "peers/unbuilt_peer.hpp"
 #include "peers/zmq_proxy_peer.hpp"
 
+#if defined(LIGHTQ_PEER_KAFKA)
+#include "peers/kafka_peer.hpp"
+#endif
 #if defined(LIGHTQ_PEER_NATS)
 #include "peers/nats_peers.hpp"
 #endif
@@ -44,6 +47,11 @@ std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
 #else
   for (const char* name : {"rabbitmq-classic", "rabbitmq-quorum", "rabbitmq-stream"})
     peers.push_back(make_unbuilt_peer(name, "Debian's packages rabbitmq-server and librabbitmq-dev"));
+#endif
+#if defined(LIGHTQ_PEER_KAFKA)
+  peers.push_back(make_kafka_peer(programs.directory));
+#else
+  peers.push_back(make_unbuilt_peer("kafka", "Debian's package librdkafka-dev"));
 #endif
   peers.push_back(make_zmq_proxy_peer());
   return peers;

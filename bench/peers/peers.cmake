@@ -27,6 +27,7 @@ lightq_peer(REDIS hiredis/hiredis.h hiredis
 lightq_peer(NATS nats/nats.h nats peers/nats_connection.cpp peers/nats_peer.cpp peers/jetstream_peer.cpp)
 lightq_peer(RABBITMQ amqp.h rabbitmq
   peers/rabbitmq_connection.cpp peers/rabbitmq_server.cpp peers/rabbitmq_clients.cpp peers/rabbitmq_peers.cpp)
+lightq_peer(KAFKA librdkafka/rdkafka.h rdkafka peers/kafka_clients.cpp peers/kafka_peer.cpp)
 
 if(LIGHTQ_BUILD_TESTS)
   add_test(NAME bench_peers_selfcheck COMMAND lightq_bench_peers --self-check)
