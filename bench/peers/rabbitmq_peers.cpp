@@ -13,6 +13,7 @@ namespace lightq::bench {
 namespace {
 
 constexpr std::chrono::seconds open_time_max{60};
+constexpr std::chrono::seconds settle_time{3};
 constexpr std::chrono::milliseconds open_retry_interval{200};
 
 enum class QueueType { classic, quorum, stream };
@@ -47,6 +48,9 @@ class RabbitServer : public RabbitNode {
                       amqp_empty_bytes, amqp_empty_table);
       maker_->check_reply("binding a queue");
     }
+    // The list of replicas reaches the disk some time after a queue was made. Without it a killed node does
+    // not find the queue again.
+    if (queue.storage == Storage::standard && queue.pattern != Pattern::idle) sleep_exactly(settle_time);
   }
   void drop_queue(const QueueTerms& queue) override {
     RabbitConnection connection(server().port());
