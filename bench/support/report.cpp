@@ -138,6 +138,7 @@ std::string render_markdown(const Report& report) {
 }
 
 std::string render_json(const Report& report) {
+  if (!report.json.empty()) return report.json;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Row& row : report.rows) {
     rows.push_back({{"name", row.name},

@@ -49,6 +49,7 @@ struct Report {
   std::vector<Table> tables;          ///< the measurements
   std::vector<Row> rows;              ///< comparisons derived from the measurements
   std::vector<std::string> failures;  ///< errors and wrong results
+  std::string json = {};              ///< for render_json; empty: it is made from `rows`
 };
 
 /// Formats a number: three significant digits below 100, no decimals from 100 on.
