@@ -58,12 +58,12 @@ class ObjectSchema {
   void make_nullable(const std::string& name) { nullable_.insert(name); }
   /// At least one of all members is needed.
   void need_any() { needs_any_ = true; }
-  /// Of these, one is needed: exactly one if `exactly`.
+  /// One of these is needed: exactly one if `exactly`.
   void need_one(std::initializer_list<const char*> names, bool exactly) {
     Schema& rule = rules_[exactly ? "oneOf" : "anyOf"] = Schema::array();
     for (const char* const name : names) rule.push_back({{"required", Schema::array({name})}});
   }
-  /// Of these two, at most one may be there.
+  /// At most one of these two may be there.
   void refuse_both(const char* one, const char* other) {
     rules_["not"] = {{"required", Schema::array({one, other})}};
   }

@@ -127,8 +127,12 @@ Document viewed_schema() {
                         {"connections", object_schema({}, std::move(connections))},
                         {"process", object_schema({}, {{"cpu_seconds", number},
                                                        {"resident_bytes", count_schema()},
+                                                       {"memory_max_bytes", count_schema()},
                                                        {"open_descriptors", count_schema()},
-                                                       {"descriptors_max", count_schema()}})}});
+                                                       {"descriptors_max", count_schema()}})},
+                        {"disk", object_schema({}, {{"size_bytes", count_schema()},
+                                                    {"free_bytes", count_schema()},
+                                                    {"free_bytes_min", count_schema()}})}});
 }
 
 Document events_operation() {

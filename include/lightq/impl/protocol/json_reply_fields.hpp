@@ -198,7 +198,7 @@ void visit_fields(S& listing, Visit&& visit) {
   if (reads || !listing.waiting_by.empty()) visit("waiting_by", listing.waiting_by);
 }
 
-// Replies, without `cmd` and `status`. They leave out what is empty.
+// Replies, without `cmd` and `status`. They leave out empty fields.
 
 template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, OkReply>

@@ -108,7 +108,7 @@ class SchemaWriter {
     properties_["payload"] = properties_["payload_base64"] = {{"type", "string"}};
   }
 
-  /// Returns the schema of a struct by its table. `most`: a value whose fields are all visited.
+  /// Returns the schema of a struct by its table. `most`: a value of which all fields are visited.
   template <typename S>
   static OrderedJson object_of(S& most, OrderedJson& definitions) {
     OrderedJson schema{{"type", "object"}};
@@ -196,7 +196,7 @@ class SchemaWriter {
   OrderedJson& definitions_;
 };
 
-/// What an OkReply to a command has at least, and at most.
+/// The least and the most that an OkReply to a command has.
 struct OkBounds {
   OkReply least;
   OkReply most;
