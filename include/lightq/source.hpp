@@ -31,6 +31,7 @@
 #include <lightq/impl/protocol/json_local_files.hpp>
 #include <lightq/impl/protocol/json_reply.hpp>
 #include <lightq/impl/protocol/json_request.hpp>
+#include <lightq/impl/protocol/json_schema.hpp>
 #include <lightq/impl/reader.hpp>
 #include <lightq/impl/reader_options.hpp>
 #include <lightq/impl/request_credentials.hpp>

@@ -59,6 +59,16 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Returns the machine's memory, or the limit of the control group if that is less. Containers see their own
+/// group as the root.
+std::uint64_t memory_max_bytes() {
+  const auto machine =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  std::uint64_t group = 0;
+  return file >> group && group < machine ? group : machine;
+}
+
 std::uint64_t open_descriptors() {
   std::error_code failed;
   std::uint64_t count = 0;
@@ -77,6 +87,7 @@ ProcessUse process_use() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) use.descriptors_max = limit.rlim_cur;
   use.resident_bytes = resident_bytes();
+  use.memory_max_bytes = memory_max_bytes();
   use.open_descriptors = open_descriptors();
   use.start_seconds = start_seconds();
   return use;

@@ -11,6 +11,7 @@ namespace lightq::broker {
 struct ProcessUse {
   double cpu_seconds = 0;
   std::uint64_t resident_bytes = 0;
+  std::uint64_t memory_max_bytes = 0;  ///< that the process can have: of the machine or its control group
   std::uint64_t open_descriptors = 0;
   std::uint64_t descriptors_max = 0;
   double start_seconds = 0;  ///< since 1970

@@ -25,8 +25,8 @@ class Document:
         return part
 
     def check(self, value, schema):
-        """Raises if a value does not fit a schema of the document."""
-        whole = {**schema, "components": self.document["components"]}
+        """Raises if a value does not fit a schema of the document, or has a member that the schema does not name."""
+        whole = {**closed(schema), "components": closed(self.document["components"])}
         jsonschema.Draft202012Validator(whole).validate(value)
 
 
@@ -83,17 +83,36 @@ class Operation:
         body, media = content
         return target, {**headers, **({"Content-Type": media} if media else {})}, body
 
+    def members_of_content(self, values):
+        """Returns values for the members of a content that the document names. `values`: of each that has any."""
+        named = [self.document.resolved(media["schema"]).get("properties", {})
+                 for media in self.described["requestBody"]["content"].values() if "schema" in media]
+        missing = {name for properties in named for name in properties} - set(values)
+        assert not missing, f"{self.name} takes members for which the test has no values: {missing}"
+        return {name: values[name] for properties in named for name in properties} or values
+
     def contents(self, content, members):
         """Returns a strategy of contents and their types."""
         if "requestBody" not in self.described:
             return mostly(st.just((None, None)), st.just((b"{}", "application/json")))
-        one = st.one_of([st.fixed_dictionaries({name: st.one_of(st.sampled_from(values), json_values())}) for name, values in members.items()])
+        one = st.one_of([st.fixed_dictionaries({name: st.one_of(st.sampled_from(values), json_values())})
+                         for name, values in self.members_of_content(members).items()])
         changed = one.map(lambda member: {**(content or {}), **member})
         objects = st.one_of(st.just(content or {}), changed, st.dictionaries(texts(), json_values(), max_size=2)).map(json.dumps)
         made = {"application/json": objects.map(str.encode), "application/octet-stream": st.binary(max_size=200),
                 "application/x-ndjson": st.lists(objects, max_size=3).map("\n".join).map(str.encode)}
         return st.one_of([st.tuples(mostly(made[media], st.binary(max_size=40)), st.just(media))
                           for media in self.described["requestBody"]["content"]])
+
+
+def closed(schema):
+    """Returns a schema that refuses members which it does not name. The document's own ones allow those of newer brokers."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {name: closed(part) for name, part in schema.items()}
+    return {**parts, "additionalProperties": False} if isinstance(schema.get("properties"), dict) and "type" in schema else parts
 
 
 def mostly(usual, other):

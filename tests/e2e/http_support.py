@@ -136,8 +136,9 @@ def seconds_of(call):
 class EventReader:
     """Reads server-sent events over a connection of its own."""
 
-    def __init__(self, broker, path, login=None, **headers):
+    def __init__(self, broker, path, login=None, source=None, **headers):
         self.client = HttpClient(broker, login)
+        self.client.connection.source_address = source and (source, 0)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         self.client.connection.request("GET", path, None, {**self.client.login, **headers})
         self.response = self.client.connection.getresponse()

@@ -46,6 +46,12 @@ MEMBERS = {
     "cron": ["0 9 * * *", "61 * * * *", ""], "zone": ["UTC", "Mars/Base"], "payload": ["p", "\0"], "payload_base64": ["AAA=", "?"],
     "admin": [True, False], "rights": [[], [{"topic": "*", "rights": ["consume"]}], ["manage"]], "password": [PASSWORD, ""],
     "new_password": [PASSWORD], "topic": ["*", "orders", "a b"], "headers": [[], [{"name": "n", "value": "v"}], [{"name": ""}]],
+    "retention_messages": [0, 7], "retention_over_pending": [True, False], "encrypt_at_rest": [False], "transport": ["tcp", "ipc"],
+    "connection_type": ["zmq", "socket", "pipe"], "delivery": ["plain", "session"], "client_key": ["x" * 40, "short"],
+    "processing_timeout_ms": [None, 0, 1 << 32], "dead_waiting_max": [1, 0], "pause_when_failing": [True, False],
+    "dead_letter_expired": [True, False], "state": ["parked", "alive"], "failed_since_ms": [0, 1 << 60], "failed_until_ms": [0, 1],
+    "ranges": [[[0, 2]], [[2, 0]], [[1]], []], "due_from_us": [0, -1], "due_until_us": [0, 1 << 62], "missed": ["skip", "once", "all"],
+    "uid": [1, 4_294_967_294, 1 << 32], "key_base64": ["AAA=", "?"],
     "time_us": [1, 0], "ttl_ms": [1, 0], "at_us": [1, 1 << 62], "preview": [True], "user_id": ["ann"], "bind_uri": ["tcp://127.0.0.1:1"],
 }
 WAITS = {"wait": 20, "max": 3}  # milliseconds, and messages in an answer

@@ -36,8 +36,8 @@ def watch(broker):
     """Opens streams of statistics, and closes them at the end."""
     opened = []
 
-    def open_stream(login=None):
-        opened.append(EventReader(broker, EVENTS, basic() if login is None else login))
+    def open_stream(login=None, source=None):
+        opened.append(EventReader(broker, EVENTS, basic() if login is None else login, source))
         return opened[-1]
 
     yield open_stream
@@ -93,6 +93,8 @@ def test_the_first_event_has_all_topics_and_later_ones_what_changes(http, contro
     page = {topic["topic"]: topic for topic in http.get("/api/v1/stats/topics").json()["topics"]}
     assert {name: set(topic) for name, topic in topics.items()} == {name: set(topic) for name, topic in page.items()}
     assert last["broker"]["version"] == http.get("/api/v1/version").json()["version"]
+    assert 0 < last["process"]["resident_bytes"] < last["process"]["memory_max_bytes"]
+    assert 0 < last["disk"]["free_bytes"] <= last["disk"]["size_bytes"] and last["disk"]["free_bytes_min"] > 0
     assert last["process"]["open_descriptors"] > 0 and last["connections"]["http"] >= 2
     publish(http, "a", "b")
     topics, _ = round_with(events, lambda topics, _: topics)
@@ -133,6 +135,19 @@ def test_viewers_are_limited(http, watch):
     assert http.get("/api/v1/stats").json()["limits_reached"]["http_viewers_max"] == before + 1
     viewers.pop().close()
     until(lambda: watch().status == 200, "there is a place again")
+
+
+def test_viewers_of_a_user_are_limited_from_all_sources_together(http, control, watch):
+    before = http.get("/api/v1/stats").json()["limits_reached"]["http_viewers_max"]
+    ann = user(control, "ann", "*")
+    viewers = [watch(ann, f"127.0.0.{2 + i % 2}") for i in range(VIEWERS_PER_SOURCE)]
+    assert {events.status for events in viewers} == {200}
+    refused = watch(ann, "127.0.0.4")
+    assert refused.status == 429 and json.loads(refused.response.read())["code"] == "limit_reached"
+    assert http.get("/api/v1/stats").json()["limits_reached"]["http_viewers_max"] == before + 1
+    assert watch(basic(), "127.0.0.4").status == 200, "others have places"
+    viewers.pop().close()
+    until(lambda: watch(ann, "127.0.0.4").status == 200, "there is a place again")
 
 
 def test_wrong_requests_for_events(broker, http, watch):

@@ -177,6 +177,18 @@ def test_streams_of_a_source_are_limited(broker, http):
     until(lambda: EventReader(broker, STREAM, basic()).status == 200, lambda: "there is a place again")
 
 
+def test_streams_of_a_user_are_limited_from_all_sources_together(broker, http, control):
+    ann = make_user(control, "ann", ("*", "consume"))
+    streams = [EventReader(broker, STREAM, ann, f"127.0.0.{2 + i % 2}") for i in range(64)]
+    assert {events.status for events in streams} == {200}
+    refused = EventReader(broker, STREAM, ann, "127.0.0.4")
+    assert refused.status == 429 and json.loads(refused.response.read())["code"] == "limit_reached"
+    assert http.get("/api/v1/stats").json()["limits_reached"]["http_streams_max"] == 1
+    assert EventReader(broker, STREAM, basic(), "127.0.0.4").status == 200, "others have places"
+    streams.pop().close()
+    until(lambda: EventReader(broker, STREAM, ann, "127.0.0.4").status == 200, lambda: "there is a place again")
+
+
 @pytest.mark.parametrize("query, headers", [("max=0", {}), ("max=1001", {}), ("from=middle", {}), ("from=-1", {}), ("group=-", {}), ("nothing=1", {}), ("ack=x", {}),
                                             ("from=0&time_us=1", {}), ("group=g&from=3", {}), ("lease=1", {}), ("", {"Last-Event-ID": "x"})])
 def test_wrong_parameters(http, query, headers):

@@ -339,6 +339,24 @@ def test_the_page_says_that_it_is_not_live_and_becomes_live_again(page, http, ur
     page.until("document.querySelector('.values').innerText.includes('0 to 2')", "the message, by an event")
 
 
+def test_an_event_that_does_not_end_is_refused(page, http, url):
+    page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    why = page.run("""(async () => {
+      const {events} = await import('/page/api.js');
+      const ask = window.fetch;
+      const part = new Uint8Array(8 << 20).fill(97);
+      window.fetch = async () => new Response(new ReadableStream({pull: (to) => to.enqueue(part)}));
+      try {
+        for await (const event of events('/endless', new AbortController().signal)) return event.name;
+      } catch (error) {
+        return error.code;
+      } finally {
+        window.fetch = ask;
+      }
+    })()""")
+    assert why == "too_large"
+
+
 def test_a_page_that_was_just_opened_has_the_course_and_the_members(page, http, broker, url):
     create(http, "orders")
     send(http, "PUT", "users/ann", {"password": ANN, "rights": [{"topic": "*", "rights": ["consume"]}]}, 201)
@@ -349,6 +367,9 @@ def test_a_page_that_was_just_opened_has_the_course_and_the_members(page, http, 
     send(ann, "GET", "topics/orders/messages?group=billing&max=2&lease=60000")
     until(lambda: sum(send(http, "GET", "topics/orders/history")["seconds"]["out"]) >= 2, "the broker has samples")
     page.log_in(url, ADMIN, ADMIN_PASSWORD)
+    page.until("document.querySelector('.sparkline .in').getAttribute('d').split('L').length > 2", "a curve from before the page was opened")
+    for name in ("Memory", "Disk free"):
+        page.until(f"[...document.querySelectorAll('.tile')].some((each) => /^{name}\\s+[\\d.,]+ \\w+ \\/ [\\d.,]+ \\w+$/.test(each.innerText))", f"{name} and its limit")
     show(page, "#/topic/orders")
     page.until("/[1-9]\\d*\\.\\d msg/.test(document.querySelector('.scale').innerText)", "a rate from before the page was opened")
     page.run("(() => { const each = document.querySelector('.choices select'); each.value = 'waiting'; each.dispatchEvent(new Event('change')); })()")

@@ -90,9 +90,13 @@ TEST(StatsText, HasTheBrokerIfAsked) {
   figures.stats.version = "9.9";
   EXPECT_THAT(text.take_last(figures), Not(HasSubstr("\"process\"")));
   figures.process.emplace().descriptors_max = 77;
+  figures.process->memory_max_bytes = 78;
+  figures.disk = DiskUse{.size_bytes = 3, .free_bytes = 2, .free_bytes_min = 1};
   const std::string event = text.take_last(figures);
   EXPECT_THAT(event, HasSubstr("\"broker\":{\"version\":\"9.9\""));
   EXPECT_THAT(event, HasSubstr("\"descriptors_max\":77"));
+  EXPECT_THAT(event, HasSubstr("\"memory_max_bytes\":78"));
+  EXPECT_THAT(event, HasSubstr(R"("disk":{"size_bytes":3,"free_bytes":2,"free_bytes_min":1})"));
 }
 
 /// Keeps timers until the test runs them.

@@ -435,13 +435,16 @@ constexpr std::string_view to_word(Delivery delivery) {
   return delivery == Delivery::plain ? "plain" : "session";
 }
 
+/// The number of words of an enumeration.
+template <typename Enum>
+inline constexpr int word_count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType>  ? 4
+                                  : std::is_same_v<Enum, Overflow> || std::is_same_v<Enum, DeadCause> ? 3
+                                                                                                      : 2;
+
 /// Returns the enumerator of a wire word; nothing for an unknown word: `from_word<Overflow>("block")`.
 template <typename Enum>
 constexpr std::optional<Enum> from_word(std::string_view word) {
-  constexpr int count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType>  ? 4
-                        : std::is_same_v<Enum, Overflow> || std::is_same_v<Enum, DeadCause> ? 3
-                                                                                            : 2;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < word_count<Enum>; ++i) {
     if (to_word(static_cast<Enum>(i)) == word) return static_cast<Enum>(i);
   }
   return std::nullopt;

@@ -223,6 +223,10 @@ struct GroupStats {
 constexpr std::string_view to_word(DeadState state) {
   return state == DeadState::parked ? "parked" : "dead_waiting";
 }
+/// Only the places `first` and `next` have words.
+constexpr std::string_view to_word(GroupPlace::From from) {
+  return from == GroupPlace::From::first ? "first" : "next";
+}
 constexpr std::string_view to_word(DeadCause cause) {
   constexpr std::string_view words[] = {"attempts", "rejected", "expired"};
   return words[static_cast<int>(cause)];

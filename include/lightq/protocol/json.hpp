@@ -9,4 +9,5 @@
 #include <lightq/impl/protocol/json_local_files.hpp>  // IWYU pragma: export
 #include <lightq/impl/protocol/json_reply.hpp>        // IWYU pragma: export
 #include <lightq/impl/protocol/json_request.hpp>      // IWYU pragma: export
+#include <lightq/impl/protocol/json_schema.hpp>       // IWYU pragma: export
 #endif

@@ -85,12 +85,15 @@ inline void write_delayed_place(OrderedJson& to, const DelayedPlace& place, cons
 
 /// Reads the new due time of a message: exactly one of `deliver_at_us` and `delay_us`.
 inline std::int64_t read_new_due(FieldReader& fields) {
-  if (fields.has("deliver_at_us") == fields.has("delay_us")) {
+  if (!fields.has_one({"deliver_at_us", "delay_us"})) {
     fields.fail("deliver_at_us", "give either deliver_at_us or delay_us");
     return 0;
   }
-  if (fields.has("deliver_at_us")) return read_time_us(fields, "deliver_at_us").us;
-  return -static_cast<std::int64_t>(fields.number("delay_us", 0, limits::delay_us_max, 0));
+  std::int64_t due = 0;
+  if (fields.has("deliver_at_us")) due = read_time_us(fields, "deliver_at_us").us;
+  if (fields.has("delay_us"))
+    due = -static_cast<std::int64_t>(fields.number("delay_us", 0, limits::delay_us_max, 0));
+  return due;
 }
 
 inline void write_new_due(OrderedJson& to, std::int64_t due) {

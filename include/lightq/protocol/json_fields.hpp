@@ -2,7 +2,9 @@
 /// value. Layer: protocol.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -15,6 +17,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_scan.hpp>
+#include <lightq/protocol/json_schema.hpp>
 
 namespace lightq::inline v1::protocol::detail {
 
@@ -78,17 +81,51 @@ inline std::string dump(const OrderedJson& document) {
 }
 
 /// Reads fields in turn and keeps the first error; reads after an error return defaults. Error texts never
-/// quote a value, because it may be a secret. Lifetime: the object must outlive the reader.
+/// quote a value, because it may be a secret. With a schema the reader reads nothing: it describes the
+/// members that are asked for, as if each was there, and has no errors. Lifetime: the object and the schema
+/// must outlive the reader.
 class FieldReader {
  public:
   explicit FieldReader(const Json& object, std::string prefix = {})
       : object_(object), prefix_(std::move(prefix)) {}
+  FieldReader(const Json& object, ObjectSchema& schema) : object_(object), schema_(&schema) {}
 
-  [[nodiscard]] bool has(const char* name) const { return object_.contains(name); }
+  [[nodiscard]] bool has(const char* name) const {
+    if (schema_ == nullptr) return object_.contains(name);
+    schema_->make_optional(name);
+    return true;
+  }
+  /// Returns true if one of the members is given. A schema says that one is needed.
+  [[nodiscard]] bool has_any(std::initializer_list<const char*> names) const {
+    if (schema_ != nullptr) schema_->need_one(names, /*exactly=*/false);
+    return std::ranges::count_if(names, [&](const char* name) { return has(name); }) > 0;
+  }
+  /// Returns true if exactly one of the members is given. A schema says that this is needed.
+  [[nodiscard]] bool has_one(std::initializer_list<const char*> names) const {
+    if (schema_ != nullptr) schema_->need_one(names, /*exactly=*/true);
+    const auto given = std::ranges::count_if(names, [&](const char* name) { return has(name); });
+    return schema_ != nullptr || given == 1;
+  }
+  /// Returns true if both members are given. A schema says that this is not allowed.
+  [[nodiscard]] bool has_both(const char* one, const char* other) const {
+    if (schema_ != nullptr) schema_->refuse_both(one, other);
+    return has(one) && has(other) && schema_ == nullptr;
+  }
+  /// Returns true if one of two members is given. A schema says that each needs the other one.
+  [[nodiscard]] bool has_either(const char* one, const char* other) const {
+    if (schema_ != nullptr) schema_->need_both(one, other);
+    const bool has_other = has(other);
+    return has(one) || has_other;
+  }
+  /// Fails if a request has no member that it could have.
+  void need_any(bool has_one, const char* name) {
+    if (schema_ != nullptr) schema_->need_any();
+    if (!error_ && !has_one) fail(name, "missing, as is every other setting");
+  }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 
   void fail(std::string_view name, std::string_view what) {
-    if (!error_) {
+    if (!error_ && schema_ == nullptr) {
       error_ = Error{ErrorCode::invalid_request, prefix_ + std::string(name) + ": " + std::string(what)};
     }
   }
@@ -96,6 +133,7 @@ class FieldReader {
   /// Returns a string of bytes_min to bytes_max bytes without NUL. If the field is missing: an error, or ""
   /// if `optional`.
   std::string text(const char* name, std::size_t bytes_min, std::size_t bytes_max, bool optional = false) {
+    if (describes(name, optional, [&] { return ObjectSchema::text(bytes_min, bytes_max); })) return {};
     const auto range = std::to_string(bytes_min) + " to " + std::to_string(bytes_max) + " bytes";
     const Json* value = find(name, optional, "a text of " + range);
     if (value == nullptr) return {};
@@ -109,6 +147,7 @@ class FieldReader {
   }
   /// Returns a string of at most `bytes_max` bytes, which may have NUL; "" if the field is missing.
   std::string free_text(const char* name, std::size_t bytes_max) {
+    if (describes(name, true, [&] { return ObjectSchema::free_text(bytes_max); })) return {};
     const Json* value = find(name, true, "");
     if (value == nullptr) return {};
     const auto* text = value->get_ptr<const std::string*>();
@@ -119,6 +158,7 @@ class FieldReader {
 
   /// Returns a whole number from `min` to `max`, or `fallback` if the field is missing.
   std::uint64_t number(const char* name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
+    if (describes(name, true, [&] { return ObjectSchema::number(min, max); })) return fallback;
     const Json* value = find(name, true, "");
     if (value == nullptr) return fallback;
     if (!value->is_number_unsigned() || value->get<std::uint64_t>() < min ||
@@ -131,6 +171,7 @@ class FieldReader {
 
   /// Returns true if the field is there and is `null`.
   [[nodiscard]] bool is_null(const char* name) const {
+    if (schema_ != nullptr) schema_->make_nullable(name);
     const auto found = object_.find(name);
     return found != object_.end() && found->is_null();
   }
@@ -138,6 +179,8 @@ class FieldReader {
   /// Returns a list of at most `count_max` whole numbers from `min` to `max`. A missing list is empty.
   std::vector<std::uint64_t> numbers(const char* name, std::size_t count_max, std::uint64_t min,
                                      std::uint64_t max) {
+    const auto schema = [&] { return ObjectSchema::list(ObjectSchema::number(min, max), count_max); };
+    if (describes(name, true, schema)) return {};
     const Json* value = find(name, true, "");
     if (value == nullptr) return {};
     return numbers_of(*value, name, count_max, min, max);
@@ -145,6 +188,12 @@ class FieldReader {
   /// Returns a list of at most `count_max` pairs of whole numbers. A missing list is empty.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs(const char* name, std::size_t count_max) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+    if (describes(name, true, [&] {
+          auto pair = ObjectSchema::list(ObjectSchema::number(0, number_max), 2);
+          pair["minItems"] = 2;
+          return ObjectSchema::list(std::move(pair), count_max);
+        }))
+      return found;
     const Json* value = find(name, true, "");
     if (value == nullptr) return found;
     if (!value->is_array() || value->size() > count_max)
@@ -160,6 +209,7 @@ class FieldReader {
   }
 
   bool boolean(const char* name, bool fallback) {
+    if (describes(name, true, [] { return ObjectSchema::Schema{{"type", "boolean"}}; })) return fallback;
     const Json* value = find(name, true, "");
     if (value == nullptr) return fallback;
     if (!value->is_boolean()) {
@@ -173,6 +223,8 @@ class FieldReader {
   /// field is missing: `fallback`, or an error if there is no fallback.
   template <typename Enum>
   Enum word(const char* name, std::string_view choices, std::optional<Enum> fallback) {
+    if (describes(name, fallback.has_value(), [&] { return ObjectSchema::word(choices); }))
+      return fallback.value_or(Enum{});
     const Json* value = find(name, fallback.has_value(), "one of " + std::string(choices));
     if (value == nullptr) return fallback.value_or(Enum{});
     const auto* text = value->get_ptr<const std::string*>();
@@ -195,10 +247,29 @@ class FieldReader {
     }
   }
 
+  /// As `texts`, for a list of at least one of `choices`, as of `word`. `take` checks both.
+  template <typename Take>
+  void words(const char* name, std::string_view choices, std::size_t count_max, Take&& take) {
+    if (describes(name, false, [&] {
+          auto schema = ObjectSchema::list(ObjectSchema::word(choices), count_max);
+          schema["minItems"] = 1;
+          return schema;
+        }))
+      return;
+    texts(name, count_max, std::forward<Take>(take));
+  }
+
   /// Calls `read` with a FieldReader for each object of a list of at most `count_max`. A missing list counts
   /// as empty.
   template <typename Read>
   void objects(const char* name, std::size_t count_max, Read&& read) {
+    if (describes(name, true, [&] {
+          ObjectSchema items;
+          FieldReader nested(object_, items);
+          read(nested);
+          return ObjectSchema::list(items.take(), count_max);
+        }))
+      return;
     const Json* value = find(name, true, "");
     if (value == nullptr) return;
     if (!value->is_array() || value->size() > count_max)
@@ -214,6 +285,7 @@ class FieldReader {
 
   /// Returns the name of a topic or group; nothing after an error.
   std::optional<TopicName> name(const char* field) {
+    if (describes(field, false, [] { return ObjectSchema::name(); })) return TopicName::parse("name");
     const Json* value = find(field, false, name_rule);
     if (value == nullptr) return std::nullopt;
     const auto* text = value->get_ptr<const std::string*>();
@@ -241,6 +313,13 @@ class FieldReader {
   static constexpr const char* name_rule =
       "1 to 128 of the characters A-Z a-z 0-9 . _ - and must not begin with a dot or a dash";
 
+  /// Describes the member if there is a schema. `schema` returns that of the member.
+  template <typename Schema>
+  bool describes(const char* name, bool is_optional, Schema&& schema) {
+    if (schema_ != nullptr) schema_->add(name, schema(), is_optional);
+    return schema_ != nullptr;
+  }
+
   const Json* find(const char* name, bool optional, std::string_view what) {
     if (error_) return nullptr;
     const auto found = object_.find(name);
@@ -251,6 +330,7 @@ class FieldReader {
 
   const Json& object_;
   std::string prefix_;
+  ObjectSchema* schema_ = nullptr;
   std::optional<Error> error_;
 };
 

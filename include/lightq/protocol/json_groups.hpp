@@ -150,14 +150,14 @@ inline void write_dead_filter(OrderedJson& to, const DeadFilter& filter) {
 
 /// Reads the place to which a group is moved: exactly one of `position`, `offset` and `time_ms`.
 inline GroupPlace read_group_place(FieldReader& fields) {
-  const int given = int{fields.has("position")} + int{fields.has("offset")} + int{fields.has("time_ms")};
-  if (given != 1) fields.fail("position", "give one of position, offset and time_ms");
-  if (fields.has("offset")) return {GroupPlace::From::offset, fields.number("offset", 0, number_max, 0)};
-  if (fields.has("time_ms"))
-    return {GroupPlace::From::time, fields.number("time_ms", 0, DeadFilter::time_ms_max, 0)};
-  const std::string word = fields.text("position", 1, 16);
-  if (word != "first" && word != "next") fields.fail("position", "must be one of first, next");
-  return {word == "first" ? GroupPlace::From::first : GroupPlace::From::next, 0};
+  using From = GroupPlace::From;
+  if (!fields.has_one({"position", "offset", "time_ms"}))
+    fields.fail("position", "give one of position, offset and time_ms");
+  GroupPlace place;
+  if (fields.has("offset")) place = {From::offset, fields.number("offset", 0, number_max, 0)};
+  if (fields.has("time_ms")) place = {From::time, fields.number("time_ms", 0, DeadFilter::time_ms_max, 0)};
+  if (fields.has("position")) place = {fields.word<From>("position", "first, next", std::nullopt), 0};
+  return place;
 }
 
 inline void write_group_place(OrderedJson& to, const GroupPlace& place) {

@@ -25,7 +25,7 @@ inline constexpr std::array<std::pair<std::string_view, bool Rights::*>, 3> righ
 /// Reads the list of permission words, which must have at least one.
 inline Rights read_right_words(FieldReader& fields, const char* name) {
   Rights rights;
-  fields.texts(name, right_words.size(), [&](const std::string& text) {
+  fields.words(name, "produce, consume, manage", right_words.size(), [&](const std::string& text) {
     for (const auto& [word, member] : right_words) {
       if (text != word) continue;
       rights.*member = true;

@@ -46,9 +46,10 @@ inline void write_payload(OrderedJson& to, std::string_view payload) {
 
 /// Reads a payload in one of its two forms; empty if there is none.
 inline std::string read_payload(FieldReader& fields) {
-  if (fields.has("payload") && fields.has("payload_base64"))
+  if (fields.has_both("payload", "payload_base64"))
     fields.fail("payload", "give one of payload and payload_base64");
-  if (!fields.has("payload_base64")) return fields.free_text("payload", limits::schedule_payload_bytes_max);
+  std::string payload = fields.free_text("payload", limits::schedule_payload_bytes_max);
+  if (!fields.has("payload_base64")) return payload;
   const std::string text =
       fields.text("payload_base64", 0, (limits::schedule_payload_bytes_max + 2) / 3 * 4, true);
   auto bytes = from_base64(text);
@@ -94,21 +95,6 @@ inline void write_schedule_rule(OrderedJson& to, const ScheduleSettings& setting
 inline void write_schedule(OrderedJson& to, const ScheduleSettings& settings) {
   write_schedule_rule(to, settings);
   write_payload(to, settings.payload);
-}
-
-inline OrderedJson listed_schedule(const ScheduleListing& listing) {
-  OrderedJson to = OrderedJson::object();
-  to["topic"] = listing.topic;
-  to["name"] = listing.name;
-  write_schedule_rule(to, listing.settings);
-  to["payload_bytes"] = listing.payload_bytes;
-  if (!listing.settings.payload.empty()) write_payload(to, listing.settings.payload);
-  to["paused"] = listing.paused;
-  to["next_ms"] = listing.next_ms;
-  to["fired"] = listing.fired;
-  if (listing.last_ms != 0) to["last_ms"] = listing.last_ms;
-  if (!listing.waiting_by.empty()) to["waiting_by"] = listing.waiting_by;
-  return to;
 }
 
 inline ScheduleListing read_listed_schedule(FieldReader& fields) {

@@ -53,21 +53,13 @@ constexpr std::string_view header_prefix = "header-";
 std::string read_bytes(FieldReader& fields, const char* text, const char* base64) {
   std::string bytes = fields.free_text(text, limits::http_body_bytes_max);
   if (!fields.has(base64)) return bytes;
-  if (fields.has(text)) fields.fail(base64, std::string("not beside ") + text);
+  if (fields.has_both(text, base64)) fields.fail(base64, std::string("not beside ") + text);
   auto decoded = from_base64(fields.free_text(base64, limits::http_body_bytes_max));
   if (!decoded) fields.fail(base64, "must be base64");
   return decoded.value_or(std::string());
 }
 
-/// Returns the message of one object. Errors: invalid_request, too_large.
-Result<SentMessage> message_of(const Json& object) {
-  constexpr std::string_view known[] = {"payload", "payload_base64", "key",    "key_base64", "id",
-                                        "headers", "time_us",        "ttl_ms", "delay_ms",   "at_us"};
-  for (const auto& [name, value] : object.items()) {
-    if (std::ranges::find(known, name) == std::end(known))
-      return invalid_field(without_controls(name.substr(0, 64)), "there is no such member");
-  }
-  FieldReader fields(object);
+SentMessage read_message(FieldReader& fields) {
   SentMessage message;
   message.payload = read_bytes(fields, "payload", "payload_base64");
   message.key = read_bytes(fields, "key", "key_base64");
@@ -80,6 +72,19 @@ Result<SentMessage> message_of(const Json& object) {
     std::string name = read_bytes(header, "name", "name_base64");
     message.headers.emplace_back(std::move(name), read_bytes(header, "value", "value_base64"));
   });
+  return message;
+}
+
+/// Returns the message of one object. Errors: invalid_request, too_large.
+Result<SentMessage> message_of(const Json& object) {
+  constexpr std::string_view known[] = {"payload", "payload_base64", "key",    "key_base64", "id",
+                                        "headers", "time_us",        "ttl_ms", "delay_ms",   "at_us"};
+  for (const auto& [name, value] : object.items()) {
+    if (std::ranges::find(known, name) == std::end(known))
+      return invalid_field(without_controls(name.substr(0, 64)), "there is no such member");
+  }
+  FieldReader fields(object);
+  SentMessage message = read_message(fields);
   if (fields.error()) return *fields.error();
   if (const auto checked = check(message); !checked) return checked.error();
   return message;
@@ -130,6 +135,16 @@ void append_number(std::string_view name, std::int64_t number, std::string& to) 
 }
 
 }  // namespace
+
+protocol::detail::ObjectSchema::Schema message_schema() {
+  protocol::detail::ObjectSchema schema;
+  const Json nothing = Json::object();
+  FieldReader fields(nothing, schema);
+  (void)read_message(fields);
+  auto message = schema.take();
+  message["additionalProperties"] = false;
+  return message;
+}
 
 Result<MessagesToPublish> message_of_request(const HttpRequest& request) {
   SentMessage message;

@@ -12,6 +12,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/protocol/json_schema.hpp>
 
 #include "http/http_request.hpp"
 #include "http/messages/sent_message.hpp"
@@ -22,6 +23,9 @@
 #include "requests/received_message.hpp"
 
 namespace lightq::broker {
+
+/// Returns the schema of a line with a message, made of the code that reads lines. Thread: any.
+protocol::detail::ObjectSchema::Schema message_schema();
 
 /// Packs the message of a request: its content is the payload, and its headers `Lightq-…` the attributes.
 /// Errors: invalid_request, too_large.

@@ -98,6 +98,8 @@ function expire(sent) {
   whenExpired();
 }
 
+const EVENT_LENGTH_MAX = 64 * 1024 * 1024;  // of one event, far more than the statistics of 256 topics
+
 // Yields the events of a stream: {name, data}. Ends with the stream, or throws ApiError.
 export async function* events(where, signal) {
   const sent = authorization;
@@ -122,6 +124,10 @@ export async function* events(where, signal) {
     text += part.value;
     const pieces = text.split('\n\n');
     text = pieces.pop();
+    if (text.length > EVENT_LENGTH_MAX) {
+      reader.cancel().catch(() => {});
+      throw new ApiError(0, 'too_large', 'the broker sends an event that does not end');
+    }
     for (const piece of pieces) {
       const event = eventOf(piece);
       if (event === null) continue;

@@ -50,7 +50,7 @@ export class BrokerView {
   }
   close() {}
   update(state) {
-    const {broker, process} = state;
+    const {broker, process, disk} = state;
     this.empty.hidden = Boolean(broker);
     this.content.hidden = !broker;
     if (!broker) return;
@@ -66,10 +66,14 @@ export class BrokerView {
       ['Throttled requests', count(broker.throttled_requests)]];
     for (const [kind, number] of Object.entries(state.connections || {})) facts.push([`Connections: ${kind}`, count(number)]);
     if (process) {
-      facts.push(['Memory of the process', bytes(process.resident_bytes)],
+      facts.push(['Memory of the process', `${bytes(process.resident_bytes)} of ${bytes(process.memory_max_bytes)}`],
         ['Processor', Number.isFinite(cpu) ? `${(100 * cpu).toFixed(1)} % of a core` : '–'],
         ['Descriptors', `${count(process.open_descriptors)} of ${count(process.descriptors_max)}`]);
       this.files.value = process.open_descriptors / process.descriptors_max;
+    }
+    if (disk) {
+      facts.push(['Free on the disk', `${bytes(disk.free_bytes)} of ${bytes(disk.size_bytes)}`],
+        ['Appends wait below', `${bytes(disk.free_bytes_min)} free`]);
     }
     this.showFacts(facts);
     const reached = Object.entries(broker.limits_reached).filter(([, times]) => times > 0).sort((one, other) => other[1] - one[1]);

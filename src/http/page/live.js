@@ -10,7 +10,7 @@ export class Live {
     this.isPartial = false;
   }
 
-  // Yields the state after each round of events: {topics, isPartial, broker, connections, process}. Throws ApiError.
+  // Yields the state after each round of events: {topics, isPartial, broker, connections, process, disk}. Throws ApiError.
   async* rounds(signal) {
     this.topics.clear();
     const silence = new AbortController();
@@ -30,7 +30,7 @@ export class Live {
         for (const gone of data.gone) this.topics.delete(gone);
         this.isPartial = data.partial;
         this.figures = {broker: data.broker || null, connections: data.connections || null,
-          process: data.process || this.figures.process || null};
+          process: data.process || this.figures.process || null, disk: data.disk || this.figures.disk || null};
         yield this.state();
       }
     } finally {

@@ -1,4 +1,5 @@
 // Samples of the statistics. The broker keeps those of the last hour for topics that move; the page goes on with its own.
+import {get, path} from './api.js';
 
 export const FINE_MAX = 300;    // samples of a second each
 export const COARSE_MAX = 60;   // samples of a minute each
@@ -39,6 +40,7 @@ class History {
     this.fine = new Ring(FINE_MAX);
     this.coarse = null;  // made with the first sample of a minute
     this.last = null;
+    this.readAfter = -1;  // interruptions before the broker's samples were read
     this.inRate = NaN;
     this.outRate = NaN;
     this.minute = null;
@@ -70,8 +72,9 @@ class History {
     this.coarse.add([minute.in / minute.seconds, minute.out / minute.seconds, minute.pending, minute.lag]);
     this.minute = null;
   }
-  // Takes the broker's samples in place of all so far.
+  // Takes the broker's samples in place of all so far, unless it has none.
   seed({seconds, minutes}) {
+    if (seconds.in.length === 0 && minutes.in.length === 0) return;
     this.fine.seed(seconds);
     this.coarse = new Ring(COARSE_MAX);
     this.coarse.seed(minutes);
@@ -98,6 +101,8 @@ export class Samples {
   constructor() {
     this.histories = new Map();
     this.interruptions = 0;  // times in which samples may be missing
+    this.wanted = [];        // topics whose samples are to be read
+    this.isReading = false;
   }
   // Takes the statistics of all topics; forgets topics that are gone.
   add(topics, at) {
@@ -114,6 +119,34 @@ export class Samples {
   // Called when statistics come again after a time without.
   interrupt() {
     this.interruptions += 1;
+  }
+  isMissing(topic) {
+    const history = this.histories.get(topic);
+    return history !== undefined && history.readAfter !== this.interruptions;
+  }
+  // Reads the broker's samples of a topic. Returns false if the broker does not give them: ask again later.
+  async read(topic) {
+    const history = this.of(topic);
+    const before = history.readAfter;
+    history.readAfter = this.interruptions;
+    try {
+      history.seed(await get(path('topics', topic, 'history')));
+      return true;
+    } catch (error) {
+      history.readAfter = before;
+      return error.status === 404;
+    }
+  }
+  // Reads those of topics that miss them, one after the other: a list of many must not use up the requests of its source.
+  async readAll(topics) {
+    this.wanted = topics.filter((topic) => this.isMissing(topic));
+    if (this.isReading) return;
+    this.isReading = true;
+    while (this.wanted.length > 0 && !document.hidden) {
+      const topic = this.wanted.shift();
+      if (this.isMissing(topic) && !await this.read(topic)) break;
+    }
+    this.isReading = false;
   }
   of(topic) {
     return this.histories.get(topic) || new History();

@@ -114,7 +114,7 @@ class OverviewTab {
     this.history = history;
     this.draw();
     this.showGroups(stats, history, state.at);
-    if (this.seeded !== state.samples.interruptions) this.readHistory(state.samples);
+    if (state.samples.isMissing(this.topic)) state.samples.read(this.topic).then(() => this.draw());
     if (state.at - this.membersAt >= MEMBERS_EVERY_MS && stats.groups.some((group) => group.consumers > 0)) this.readMembers(state.at);
   }
   draw() {
@@ -125,17 +125,6 @@ class OverviewTab {
     const values = (side) => ring ? ring.newest(size, side) : Array(size).fill(NaN);
     curves.names.forEach((name, i) => setText(this.names[i], name));
     this.chart.show(curves, values(curves.sides[0]), values(curves.sides[1]), isFine ? 'five minutes ago' : 'an hour ago');
-  }
-  // Reads the broker's samples of the last hour. The page goes on with its own.
-  async readHistory(samples) {
-    this.seeded = samples.interruptions;
-    try {
-      const found = await get(path('topics', this.topic, 'history'));
-      samples.of(this.topic).seed(found);
-      this.draw();
-    } catch (error) {
-      this.seeded = undefined;  // the next refresh tries again
-    }
   }
   async readMembers(at) {
     this.membersAt = at;

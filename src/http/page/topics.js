@@ -148,6 +148,7 @@ export class TopicsView {
     this.isLoaded = state.isLoaded;
     this.rows = state.topics.map((stats) => rowOf(stats, state.samples, state.at));
     this.isPartial = state.isPartial;
+    this.samples = state.samples;
     this.showTiles(state);
     this.arrange(false);
   }
@@ -185,6 +186,7 @@ export class TopicsView {
     const last = Math.min(this.visible.length, Math.ceil((innerHeight - top) / height) + OVERSCAN);
     const wanted = this.visible.slice(first, Math.max(first, last));
     const names = new Set(wanted.map((row) => row.name));
+    this.samples.readAll([...names]);
     for (const [name, made] of this.made) {
       if (names.has(name)) continue;
       made.node.remove();
@@ -237,7 +239,14 @@ export class TopicsView {
     if (!state.broker || !process) return;
     const isTight = process.open_descriptors > 0.8 * process.descriptors_max;
     this.tile('connections', 'Connections', count(Object.values(state.connections || {}).reduce((total, each) => total + each, 0)));
-    this.tile('memory', 'Memory', bytes(process.resident_bytes));
+    const isHeavy = process.resident_bytes > 0.8 * process.memory_max_bytes;
+    this.tile('memory', 'Memory', `${bytes(process.resident_bytes)} / ${bytes(process.memory_max_bytes)}`, isHeavy ? 'alarm' : '');
+    const disk = state.disk;
+    if (disk) {
+      const isFull = disk.free_bytes < disk.free_bytes_min;
+      this.tile('disk', 'Disk free', `${bytes(disk.free_bytes)} / ${bytes(disk.size_bytes)}`,
+        isFull ? 'alarm' : disk.free_bytes < 2 * disk.free_bytes_min ? 'warn' : '');
+    }
     this.tile('files', 'Descriptors', `${short(process.open_descriptors)} / ${short(process.descriptors_max)}`, isTight ? 'alarm' : '');
     const refusals = Object.values(state.broker.limits_reached).reduce((total, each) => total + each, 0);
     this.tile('limits', 'Refusals', count(refusals), refusals > 0 ? 'warn' : '');

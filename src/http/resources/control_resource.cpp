@@ -8,7 +8,7 @@
 
 #include <lightq/protocol/json.hpp>
 
-#include "http/api_document.hpp"
+#include "http/document/api_document.hpp"
 #include "http/problem.hpp"
 
 namespace lightq::broker {

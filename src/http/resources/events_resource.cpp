@@ -34,7 +34,7 @@ void EventsResource::open(HttpExchange exchange) {
 /// Opens the stream of a client that is logged in. Thread: the control thread.
 void EventsResource::begin(const std::string& source, const Asker& asker, const HttpReply& reply,
                            const SendMore& send_more) {
-  auto place = places_.take(source);
+  auto place = both(places_.take(source), user_places_.take(asker.turn_key()));
   if (place == nullptr) {
     count(parts_.limits_reached, Limit::http_viewers_max);
     return reply(problem({ErrorCode::limit_reached, "there are too many viewers"}));
@@ -46,6 +46,7 @@ void EventsResource::begin(const std::string& source, const Asker& asker, const 
                                                    .at_control = at_control,
                                                    .control_connections = parts_.control_connections,
                                                    .http_connections = parts_.http_connections,
+                                                   .disk = parts_.disk,
                                                    .asker = asker,
                                                    .reply = reply,
                                                    .send_more = send_more,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "http/http_loop.hpp"
 #include "http/router.hpp"
 #include "http/streams/stream_places.hpp"
+#include "metrics/disk_use.hpp"
 
 namespace lightq::broker {
 
@@ -27,11 +29,14 @@ class EventsResource {
     const ControlGate& gate;
     std::function<std::size_t()> control_connections;  ///< called on the control thread
     std::function<std::size_t()> http_connections;
+    std::function<std::optional<DiskUse>()> disk;
     LimitCounts* limits_reached = nullptr;  ///< null: not counted
   };
 
   explicit EventsResource(Parts parts)
-      : parts_(std::move(parts)), places_(limits::http_viewers_max, limits::http_viewers_per_source_max) {}
+      : parts_(std::move(parts)),
+        places_(limits::http_viewers_max, limits::http_viewers_per_source_max),
+        user_places_(limits::http_viewers_max, limits::http_viewers_per_source_max) {}
   EventsResource(const EventsResource&) = delete;
   EventsResource& operator=(const EventsResource&) = delete;
 
@@ -45,7 +50,8 @@ class EventsResource {
              const SendMore& send_more);
 
   const Parts parts_;
-  StreamPlaces places_;
+  StreamPlaces places_;       // by source
+  StreamPlaces user_places_;  // a user has as many as a source
 };
 
 }  // namespace lightq::broker

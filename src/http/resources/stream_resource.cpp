@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -52,24 +53,28 @@ void StreamResource::add_to(Router& router) {
              [this](HttpExchange exchange) { open(std::move(exchange)); });
 }
 
+HttpResponse StreamResource::refused() const {
+  count(parts_.limits_reached, Limit::http_streams_max);
+  return problem({ErrorCode::limit_reached, "there are too many streams"});
+}
+
 void StreamResource::open(HttpExchange exchange) {
   if (exchange.request.is_head())
     return exchange.reply(problem(405, ErrorCode::invalid_cmd, "HEAD would take messages; use GET"));
   const auto wish = stream_wish_of(exchange.request);
   if (!wish) return exchange.reply(problem(wish.error()));
-  auto place = places_.take(exchange.source.key);
-  if (place == nullptr) {
-    count(parts_.limits_reached, Limit::http_streams_max);
-    return exchange.reply(problem({ErrorCode::limit_reached, "there are too many streams"}));
-  }
+  auto source_place = places_.take(exchange.source.key);
+  if (source_place == nullptr) return exchange.reply(refused());
   if (exchange.watch_end) exchange.watch_end();
   const GroupScope scope = GroupScope::of(wish->group);
   const HttpReply reply = exchange.reply;
   const auto send_more = exchange.send_more;
   parts_.desks.at_desk(
       std::move(exchange), EndpointRole::pull, scope,
-      [parts = parts_, wish = *wish, reply, send_more, place = std::move(place)](
+      [this, parts = parts_, wish = *wish, reply, send_more, first_place = std::move(source_place)](
           MessageDesk& desk, Reactor& reactor, TopicId topic, const Requester& requester) {
+        const auto place = both(first_place, user_places_.take(std::to_string(requester.user())));
+        if (place == nullptr) return reply(refused());
         const auto at_desk = [&desks = parts.desks, topic](std::function<void(MessageDesk&)> call) {
           return desks.call(topic, std::move(call));
         };

@@ -21,7 +21,9 @@ class StreamResource {
   };
 
   explicit StreamResource(const Parts& parts)
-      : parts_(parts), places_(limits::http_streams_max, limits::http_streams_per_source_max) {}
+      : parts_(parts),
+        places_(limits::http_streams_max, limits::http_streams_per_source_max),
+        user_places_(limits::http_streams_max, limits::http_streams_per_source_max) {}
   StreamResource(const StreamResource&) = delete;
   StreamResource& operator=(const StreamResource&) = delete;
 
@@ -29,9 +31,11 @@ class StreamResource {
 
  private:
   void open(HttpExchange exchange);
+  [[nodiscard]] HttpResponse refused() const;
 
   const Parts parts_;
-  StreamPlaces places_;
+  StreamPlaces places_;       // by source
+  StreamPlaces user_places_;  // a user has as many as a source; all clients without a user count as one
 };
 
 }  // namespace lightq::broker

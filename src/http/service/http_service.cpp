@@ -43,6 +43,8 @@ HttpService::HttpService(std::unique_ptr<HttpServer> server, LimitCounts* limits
                .gate = gate_,
                .control_connections = parts.control_connections,
                .http_connections = [this] { return server_->connections(); },
+               .disk = [directory = parts.directory,
+                        least = parts.free_bytes_min] { return disk_use(directory, least); },
                .limits_reached = limits_reached}),
       commands_({.loop = *server_, .gate = gate_, .request_bytes_max = parts.request_bytes_max}),
       desks_({.gate = gate_, .on_topic = parts.on_topic, .reactors = parts.reactors.size()}),

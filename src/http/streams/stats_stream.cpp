@@ -111,7 +111,10 @@ void StatsStream::take_page(const StatsPage& page) {
 void StatsStream::end_round() {
   if (figures_) {
     figures_->connections.http = parts_.http_connections();
-    if (rounds_ % rounds_between_processes == 1) figures_->process = process_use();
+    if (rounds_ % rounds_between_processes == 1) {
+      figures_->process = process_use();
+      figures_->disk = parts_.disk();
+    }
   }
   is_in_round_ = false;
   parts_.send_more(text_.take_last(figures_), false);

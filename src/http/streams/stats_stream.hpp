@@ -34,6 +34,7 @@ class StatsStream final : public std::enable_shared_from_this<StatsStream> {
     std::function<bool(std::function<void(Operations& operations)> work)> at_control;
     std::function<std::size_t()> control_connections;  ///< called on the control thread
     std::function<std::size_t()> http_connections;
+    std::function<std::optional<DiskUse>()> disk;
     Asker asker;
     HttpReply reply;
     std::function<void(std::string_view part, bool is_last)> send_more;

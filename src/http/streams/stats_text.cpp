@@ -32,8 +32,16 @@ std::uint64_t digest_of(protocol::TopicStats stats) {
 std::string object_of(const ProcessUse& use) {
   const protocol::detail::OrderedJson document{{"cpu_seconds", use.cpu_seconds},
                                                {"resident_bytes", use.resident_bytes},
+                                               {"memory_max_bytes", use.memory_max_bytes},
                                                {"open_descriptors", use.open_descriptors},
                                                {"descriptors_max", use.descriptors_max}};
+  return protocol::detail::dump(document);
+}
+
+std::string object_of(const DiskUse& disk) {
+  const protocol::detail::OrderedJson document{{"size_bytes", disk.size_bytes},
+                                               {"free_bytes", disk.free_bytes},
+                                               {"free_bytes_min", disk.free_bytes_min}};
   return protocol::detail::dump(document);
 }
 
@@ -84,6 +92,7 @@ std::string StatsText::take_last(const std::optional<BrokerFigures>& figures) {
     text.append(",\"broker\":").append(object_of(figures->stats));
     text.append(",\"connections\":").append(object_of(figures->connections));
     if (figures->process) text.append(",\"process\":").append(object_of(*figures->process));
+    if (figures->disk) text.append(",\"disk\":").append(object_of(*figures->disk));
   }
   return text.append("}\n\n");
 }

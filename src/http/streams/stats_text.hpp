@@ -10,6 +10,7 @@
 #include <lightq/protocol/control.hpp>
 
 #include "metrics/broker_metrics.hpp"
+#include "metrics/disk_use.hpp"
 #include "metrics/process_metrics.hpp"
 
 namespace lightq::broker {
@@ -18,6 +19,7 @@ namespace lightq::broker {
 struct BrokerFigures {
   protocol::BrokerStats stats;
   std::optional<ProcessUse> process;  ///< nothing: not read this time
+  std::optional<DiskUse> disk;        ///< nothing: not read this time, or the system does not say
   ConnectionCounts connections;
 };
 

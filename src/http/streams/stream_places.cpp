@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace lightq::broker {
 
@@ -40,6 +41,12 @@ std::shared_ptr<const void> StreamPlaces::take(const std::string& source) {
   if (!table_->take(source)) return nullptr;
   return {static_cast<const void*>(table_.get()),
           [table = table_, source](const void* /*place*/) { table->release(source); }};
+}
+
+std::shared_ptr<const void> both(std::shared_ptr<const void> one, std::shared_ptr<const void> other) {
+  if (one == nullptr || other == nullptr) return nullptr;
+  return std::make_shared<const std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+      std::move(one), std::move(other));
 }
 
 }  // namespace lightq::broker

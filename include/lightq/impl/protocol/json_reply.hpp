@@ -40,80 +40,25 @@ struct ReplyWriter {
     to["description"] = reply.description;
     return to;
   }
-  OrderedJson operator()(const OkReply& reply) const {
-    OrderedJson to = reply_head(reply.cmd, "ok");
-    if (!reply.description.empty()) to["description"] = reply.description;
-    if (reply.messages_handed) to["messages_handed"] = *reply.messages_handed;
-    if (reply.messages) to["messages"] = *reply.messages;
-    if (reply.unreadable != 0) to["unreadable"] = reply.unreadable;
-    if (reply.returned) visit_fields(*reply.returned, FieldWriter{to});
-    if (reply.delayed) visit_fields(*reply.delayed, FieldWriter{to});
-    if (reply.moved) visit_fields(*reply.moved, FieldWriter{to});
-    if (reply.created) visit_fields(*reply.created, FieldWriter{to});
-    return to;
-  }
-  OrderedJson operator()(const VersionReply& reply) const {
-    OrderedJson to = reply_head("version", "ok");
-    to["version"] = reply.version;
-    to["protocol"] = reply.protocol;
-    return to;
-  }
-  OrderedJson operator()(const JoinReply& reply) const {
-    OrderedJson to = reply_head("join", "ok");
-    to["topic"] = reply.topic;
-    to["bind_uri"] = reply.bind_uri;
-    if (reply.ticket) FieldWriter{to}("ticket", *reply.ticket);
-    if (!reply.server_key.empty()) to["server_key"] = reply.server_key;
-    if (reply.tls) FieldWriter{to}("tls", *reply.tls);
-    return to;
-  }
-  OrderedJson operator()(const ListReply& reply) const {
-    OrderedJson to = reply_head("list_topics", "ok");
-    FieldWriter{to}("topics", reply.topics);
-    return to;
-  }
-  OrderedJson operator()(const UserListReply& reply) const {
-    OrderedJson to = reply_head("list_users", "ok");
-    FieldWriter{to}("users", reply.users);
-    return to;
-  }
-  OrderedJson operator()(const ReloadReply& reply) const {
-    OrderedJson to = reply_head("reload", "ok");
-    to["changed"] = reply.changed;
-    to["needs_restart"] = reply.needs_restart;
-    return to;
-  }
-  OrderedJson operator()(const StatsAllReply& reply) const {
-    OrderedJson to = reply_head("stats_all", "ok");
-    FieldWriter{to}("topics", reply.topics);
-    if (!reply.continue_after.empty()) to["continue_after"] = reply.continue_after;
-    return to;
-  }
-  OrderedJson operator()(const DeadPage& reply) const {
-    OrderedJson to = reply_head("list_dead", "ok");
-    FieldWriter{to}("messages", reply.messages);
-    if (reply.continue_after) to["continue_after"] = *reply.continue_after;
-    if (reply.unreadable != 0) to["unreadable"] = reply.unreadable;
-    return to;
-  }
-  OrderedJson operator()(const DelayedPage& reply) const {
-    OrderedJson to = reply_head("list_delayed", "ok");
-    FieldWriter{to}("messages", reply.messages);
-    if (reply.continue_after)
-      write_delayed_place(to, *reply.continue_after, "continue_after_due_us", "continue_after_number");
-    return to;
-  }
-  OrderedJson operator()(const SchedulePage& reply) const {
-    OrderedJson to = reply_head("list_schedules", "ok");
-    OrderedJson list = OrderedJson::array();
-    for (const ScheduleListing& listing : reply.schedules) list.push_back(listed_schedule(listing));
-    to["schedules"] = std::move(list);
-    if (!reply.continue_after.empty()) to["continue_after"] = reply.continue_after;
-    return to;
-  }
+  OrderedJson operator()(const OkReply& reply) const { return written(reply.cmd, reply); }
+  OrderedJson operator()(const VersionReply& reply) const { return written("version", reply); }
+  OrderedJson operator()(const JoinReply& reply) const { return written("join", reply); }
+  OrderedJson operator()(const ListReply& reply) const { return written("list_topics", reply); }
+  OrderedJson operator()(const UserListReply& reply) const { return written("list_users", reply); }
+  OrderedJson operator()(const ReloadReply& reply) const { return written("reload", reply); }
+  OrderedJson operator()(const StatsAllReply& reply) const { return written("stats_all", reply); }
+  OrderedJson operator()(const DeadPage& reply) const { return written("list_dead", reply); }
+  OrderedJson operator()(const DelayedPage& reply) const { return written("list_delayed", reply); }
+  OrderedJson operator()(const SchedulePage& reply) const { return written("list_schedules", reply); }
   template <typename AnyStats>
   OrderedJson operator()(const AnyStats& reply) const {
-    OrderedJson to = reply_head("stats", "ok");
+    return written("stats", reply);
+  }
+
+ private:
+  template <typename OneReply>
+  static OrderedJson written(std::string_view cmd, const OneReply& reply) {
+    OrderedJson to = reply_head(cmd, "ok");
     visit_fields(reply, FieldWriter{to});
     return to;
   }

@@ -169,6 +169,121 @@ void visit_fields(S& count, Visit&& visit) {
   if (!std::is_const_v<S> || !count.untouched.empty()) visit("untouched", count.untouched);
 }
 
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, ScheduleHeader>
+void visit_fields(S& header, Visit&& visit) {
+  visit("name", header.name);
+  visit("value", header.value);
+}
+
+/// Leaves out what a schedule does not have.
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, ScheduleListing>
+void visit_fields(S& listing, Visit&& visit) {
+  constexpr bool reads = !std::is_const_v<S>;
+  auto& settings = listing.settings;
+  visit("topic", listing.topic);
+  visit("name", listing.name);
+  visit("cron", settings.cron);
+  visit("zone", settings.zone);
+  visit("missed", settings.missed);
+  if (reads || !settings.key.empty()) visit.free_text("key", settings.key);
+  if (reads || !settings.headers.empty()) visit("headers", settings.headers);
+  visit("payload_bytes", listing.payload_bytes);
+  if (reads || !settings.payload.empty()) visit.payload(settings.payload);
+  visit("paused", listing.paused);
+  visit("next_ms", listing.next_ms);
+  visit("fired", listing.fired);
+  if (reads || listing.last_ms != 0) visit("last_ms", listing.last_ms);
+  if (reads || !listing.waiting_by.empty()) visit("waiting_by", listing.waiting_by);
+}
+
+// Replies, without `cmd` and `status`. They leave out empty fields.
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, OkReply>
+void visit_fields(S& reply, Visit&& visit) {
+  if (!reply.description.empty()) visit("description", reply.description);
+  if (reply.messages_handed) visit("messages_handed", *reply.messages_handed);
+  if (reply.messages) visit("messages", *reply.messages);
+  if (reply.unreadable != 0) visit("unreadable", reply.unreadable);
+  if (reply.returned) visit_fields(*reply.returned, visit);
+  if (reply.delayed) visit_fields(*reply.delayed, visit);
+  if (reply.moved) visit_fields(*reply.moved, visit);
+  if (reply.created) visit_fields(*reply.created, visit);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, VersionReply>
+void visit_fields(S& reply, Visit&& visit) {
+  visit("version", reply.version);
+  visit("protocol", static_cast<std::uint64_t>(reply.protocol));
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, JoinReply>
+void visit_fields(S& reply, Visit&& visit) {
+  constexpr bool reads = !std::is_const_v<S>;
+  visit("topic", reply.topic);
+  visit("bind_uri", reply.bind_uri);
+  visit("ticket", reply.ticket);
+  if (reads || !reply.server_key.empty()) visit("server_key", reply.server_key);
+  visit("tls", reply.tls);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, ListReply>
+void visit_fields(S& reply, Visit&& visit) {
+  visit("topics", reply.topics);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, UserListReply>
+void visit_fields(S& reply, Visit&& visit) {
+  visit("users", reply.users);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, ReloadReply>
+void visit_fields(S& reply, Visit&& visit) {
+  visit("changed", reply.changed);
+  visit("needs_restart", reply.needs_restart);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, StatsAllReply>
+void visit_fields(S& reply, Visit&& visit) {
+  visit("topics", reply.topics);
+  if (!std::is_const_v<S> || !reply.continue_after.empty()) visit("continue_after", reply.continue_after);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, DeadPage>
+void visit_fields(S& page, Visit&& visit) {
+  constexpr bool reads = !std::is_const_v<S>;
+  visit("messages", page.messages);
+  visit("continue_after", page.continue_after);
+  if (reads || page.unreadable != 0) visit("unreadable", page.unreadable);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, DelayedPage>
+void visit_fields(S& page, Visit&& visit) {
+  visit("messages", page.messages);
+  constexpr bool reads = !std::is_const_v<S>;
+  if (!reads && !page.continue_after) return;
+  const DelayedPlace place = page.continue_after.value_or(DelayedPlace());
+  visit("continue_after_due_us", place.due);
+  visit("continue_after_number", place.number);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, SchedulePage>
+void visit_fields(S& page, Visit&& visit) {
+  visit("schedules", page.schedules);
+  if (!std::is_const_v<S> || !page.continue_after.empty()) visit("continue_after", page.continue_after);
+}
+
 /// Writes the fields of a struct into `to`.
 struct FieldWriter {
   OrderedJson& to;
@@ -178,35 +293,32 @@ struct FieldWriter {
   void payload(const std::optional<std::string>& value) const {
     if (value) write_payload(to, *value);
   }
+  void payload(const std::string& value) const { write_payload(to, value); }
   void operator()(const char* name, const Secret& value) const { to[name] = value.expose(); }
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
   void operator()(const char* name, std::uint32_t value) const { to[name] = value; }
   void operator()(const char* name, bool value) const { to[name] = value; }
   void operator()(const char* name, const std::vector<std::uint32_t>& numbers) const { to[name] = numbers; }
-  void operator()(const char* name, DeadState value) const { to[name] = to_word(value); }
-  void operator()(const char* name, DeadCause value) const { to[name] = to_word(value); }
+  void operator()(const char* name, const std::vector<std::uint64_t>& numbers) const { to[name] = numbers; }
+  void operator()(const char* name, const std::vector<std::string>& texts) const { to[name] = texts; }
+  template <typename Enum>
+    requires std::is_enum_v<Enum>
+  void operator()(const char* name, Enum value) const {
+    to[name] = to_word(value);
+  }
   void operator()(const char* name, const GroupSettings& settings) const { put(name, settings); }
-  void operator()(const char* name, DelayedState value) const { to[name] = to_word(value); }
-  void operator()(const char* name, DelayedRefusal value) const { to[name] = to_word(value); }
   void operator()(const char* name, Timestamp time) const { to[name] = time.us; }
-  void operator()(const char* name, const std::optional<DelayedStats>& stats) const {
-    if (stats) put(name, *stats);
-  }
-  void operator()(const char* name, const std::optional<std::uint32_t>& value) const {
-    if (value) to[name] = *value;
-  }
   void operator()(const char* name, const Rights& rights) const { to[name] = right_words_of(rights); }
-  void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
-  void operator()(const char* name, Overflow value) const { to[name] = to_word(value); }
   void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
+  void operator()(const char* name, const DelayedStats& stats) const { put(name, stats); }
   void operator()(const char* name, const Ticket& ticket) const { put(name, ticket); }
   void operator()(const char* name, const Tls& tls) const { put(name, tls); }
   void operator()(const char* name, const std::map<std::string, std::uint64_t>& counts) const {
     to[name] = counts;
   }
-  template <typename Item>
-  void operator()(const char* name, const std::optional<std::vector<Item>>& items) const {
-    if (items) (*this)(name, *items);
+  template <typename Value>
+  void operator()(const char* name, const std::optional<Value>& value) const {
+    if (value) (*this)(name, *value);
   }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {

@@ -32,7 +32,7 @@ inline Credentials read_admin(FieldReader& fields) {
 }
 /// Returns the topic's credentials; empty ones if both fields are missing.
 inline Credentials read_optional_user(FieldReader& fields) {
-  if (!fields.has("user_id") && !fields.has("password")) return {};
+  if (!fields.has_either("user_id", "password")) return {};
   return read_credentials(fields, "user_id", "password");
 }
 /// Returns the admin's credentials if `admin_user_id` or `admin_password` is given, otherwise the topic's.
@@ -89,7 +89,7 @@ inline Result<Request> read_delete_topic(FieldReader& fields) {
 inline Result<Request> read_set_topic(FieldReader& fields) {
   auto [user, topic, as_admin] = read_on_topic(fields);
   const auto change = read_topic_change(fields);
-  if (!fields.error() && change.empty()) fields.fail("message_ttl_ms", "missing, as is every other setting");
+  fields.need_any(!change.empty(), "message_ttl_ms");
   if (fields.error()) return *fields.error();
   return Request(SetTopic{std::move(user), std::move(topic), change, as_admin});
 }
@@ -172,7 +172,7 @@ inline Result<Request> read_set_group(FieldReader& fields) {
   auto [user, topic, as_admin] = read_on_topic(fields);
   const auto group = fields.name("group");
   auto change = read_group_change(fields);
-  if (!fields.error() && change.empty()) fields.fail("max_attempts", "missing, as is every other setting");
+  fields.need_any(!change.empty(), "max_attempts");
   if (fields.error()) return *fields.error();
   return Request(SetGroup{std::move(user), std::move(topic), group->text(), std::move(change), as_admin});
 }
@@ -280,8 +280,9 @@ inline Result<Request> read_create_user(FieldReader& fields) {
   asked.admin = read_admin(fields);
   asked.user.user_id = fields.text("user_id", 1, limits::user_id_bytes_max);
   asked.uid = read_uid(fields);
-  const bool needs_password = !asked.uid || fields.has("password");
-  if (needs_password) asked.user.password = fields.text("password", 1, limits::password_bytes_max);
+  const bool has_login = fields.has_any({"password", "uid"});
+  if (!has_login || fields.has("password"))
+    asked.user.password = fields.text("password", 1, limits::password_bytes_max);
   asked.is_admin = fields.boolean("admin", false);
   asked.rights = read_rights(fields, "rights");
   if (fields.error()) return *fields.error();
@@ -371,8 +372,7 @@ inline std::optional<Result<Request>> read_schedule_request(std::string_view cmd
   return std::nullopt;
 }
 
-inline Result<Request> read_request(std::string_view cmd, const Json& object) {
-  FieldReader fields(object);
+inline Result<Request> read_request(std::string_view cmd, FieldReader& fields) {
   if (cmd == "create_topic") return read_create_topic(fields);
   if (cmd == "delete_topic") return read_delete_topic(fields);
   if (cmd == "set_topic") return read_set_topic(fields);
@@ -399,7 +399,8 @@ inline ParsedRequest read_parsed(const Json& object) {
   const auto* cmd = found == object.end() ? nullptr : found->get_ptr<const std::string*>();
   if (cmd == nullptr) return {Error{ErrorCode::invalid_cmd, "invalid_cmd"}, {}};
   auto echoed = cmd->size() <= cmd_bytes_max ? *cmd : std::string();
-  return {read_request(*cmd, object), std::move(echoed)};
+  FieldReader fields(object);
+  return {read_request(*cmd, fields), std::move(echoed)};
 }
 
 }  // namespace detail
