@@ -20,6 +20,7 @@
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_schedules.hpp>
+#include <lightq/protocol/json_trace.hpp>
 #include <lightq/protocol/stats_fields.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -94,6 +95,11 @@ struct ReplyWriter {
     FieldWriter{to}("messages", reply.messages);
     if (reply.continue_after) to["continue_after"] = *reply.continue_after;
     if (reply.unreadable != 0) to["unreadable"] = reply.unreadable;
+    return to;
+  }
+  OrderedJson operator()(const MessageTrace& reply) const {
+    OrderedJson to = reply_head("trace", "ok");
+    visit_fields(reply, FieldWriter{to});
     return to;
   }
   OrderedJson operator()(const DelayedPage& reply) const {
@@ -196,6 +202,11 @@ struct ReplyReader {
       page.continue_after = fields.number("continue_after", 0, ~std::uint64_t{0}, 0);
     page.unreadable = fields.number("unreadable", 0, ~std::uint64_t{0}, 0);
     return page;
+  }
+  Reply operator()(const Trace&) const {
+    MessageTrace trace;
+    visit_fields(trace, FieldLoader{object, fields});
+    return trace;
   }
   Reply operator()(const ListDelayed&) const {
     DelayedPage page;
