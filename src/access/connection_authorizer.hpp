@@ -10,7 +10,7 @@
 #include "access/client_keys.hpp"
 #include "access/ticket_key.hpp"
 #include "admission/connection_quota.hpp"
-#include "crypto/curve_box.hpp"
+#include "crypto/curve_keys.hpp"
 #include "net/call_clock.hpp"
 
 namespace lightq::broker {
@@ -36,9 +36,9 @@ class ConnectionAuthorizer {
   /// Admits all peers from now on. A peer with a valid ticket or key is admitted as its holder. Any other
   /// peer is admitted as an unauthenticated client; together these have the quota of one user.
   void open() { open_ = true; }
-  /// From now on admits only CURVE peers that use the key of `server`. `keys`: the keys that clients have
+  /// From now on admits only CURVE peers that use a key of `server`. `keys`: the keys that clients have
   /// registered, for a authorizer that is not open. Lifetime: both outlive the authorizer.
-  void encrypt(const CurveKeyPair& server, const ClientKeys* keys) {
+  void encrypt(const CurveKeys& server, const ClientKeys* keys) {
     curve_ = &server;
     keys_ = keys;
   }
@@ -52,7 +52,7 @@ class ConnectionAuthorizer {
 
   [[nodiscard]] bool is_open() const { return open_ || tickets_ == nullptr; }
   /// Returns the server's keys. Null: the authorizer does not encrypt.
-  [[nodiscard]] const CurveKeyPair* curve() const { return curve_; }
+  [[nodiscard]] const CurveKeys* curve() const { return curve_; }
   /// Checks a ticket. Returns the reason for a refusal, for the log, as static text. Returns an empty text,
   /// and sets `holder`, if the peer is admitted.
   [[nodiscard]] std::string_view objection(std::string_view id, std::string_view secret,
@@ -79,7 +79,7 @@ class ConnectionAuthorizer {
   Grant grant_;
   const AccessTable* access_ = nullptr;
   std::optional<TopicName> topic_;
-  const CurveKeyPair* curve_ = nullptr;
+  const CurveKeys* curve_ = nullptr;
   const ClientKeys* keys_ = nullptr;
   const std::set<CurvePublicKey>* allowed_ = nullptr;
   ConnectionQuota* quota_ = nullptr;

@@ -29,22 +29,54 @@ std::pair<std::string_view, std::string_view> words_of(std::string_view line) {
   return {word, line};
 }
 
+KeyFile key_file_of(const std::filesystem::path& path) {
+  return {path, "a CURVE key", "the broker's secret key", "clients that know the old key refuse the broker"};
+}
+
+/// Returns null if there is no such file.
+Result<std::unique_ptr<CurveKeyPair>> read_curve_key(const std::filesystem::path& path) {
+  std::array<std::byte, curve_key_bytes> bytes{};
+  const auto found = read_key_file(key_file_of(path), bytes);
+  if (!found) return found.error();
+  auto key = *found ? std::make_unique<CurveKeyPair>(bytes) : nullptr;
+  wipe_bytes(bytes);
+  return key;
+}
+
+/// Makes a new key, which replaces a file that is there.
+Result<std::unique_ptr<CurveKeyPair>> make_curve_key(const std::filesystem::path& path) {
+  auto key = std::make_unique<CurveKeyPair>();
+  if (auto written = write_key_file(key_file_of(path), key->secret()); !written) return written.error();
+  return key;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path& path) {
-  const KeyFile file{path, "a CURVE key", "the broker's secret key",
-                     "clients that know the old key refuse the broker"};
-  std::array<std::byte, curve_key_bytes> bytes{};
-  const auto found = read_key_file(file, bytes);
-  if (!found) return found.error();
-  if (*found) {
-    auto key = std::make_unique<CurveKeyPair>(bytes);
-    wipe_bytes(bytes);
-    return key;
+  auto found = read_curve_key(path);
+  return !found || *found != nullptr ? std::move(found) : make_curve_key(path);
+}
+
+Result<CurveKeys::Held> open_curve_keys(const CurveKeyFiles& files) {
+  auto current = open_curve_key(files.current);
+  if (!current) return current.error();
+  auto former = read_curve_key(files.former);
+  if (!former) return former.error();
+  CurveKeys::Held held{std::move(*current)};
+  // They are equal for a moment while a key is renewed.
+  if (*former != nullptr && (*former)->public_key() != held.current->public_key())
+    held.former = std::move(*former);
+  return held;
+}
+
+Result<std::unique_ptr<CurveKeyPair>> renew_curve_key(const CurveKeyFiles& files) {
+  const auto present = read_curve_key(files.current);
+  if (!present) return present.error();
+  if (*present != nullptr) {
+    if (auto kept = write_key_file(key_file_of(files.former), (*present)->secret()); !kept)
+      return kept.error();
   }
-  auto key = std::make_unique<CurveKeyPair>();
-  if (auto written = write_key_file(file, key->secret()); !written) return written.error();
-  return key;
+  return make_curve_key(files.current);
 }
 
 Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& path, const PipeWait& wait) {

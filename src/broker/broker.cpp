@@ -39,17 +39,6 @@ namespace {
 constexpr auto answers_linger = std::chrono::milliseconds(500);
 constexpr auto answers_check_interval = std::chrono::milliseconds(5);
 
-/// Resolves the bind host, so that no join waits for a name server. Also listens there once, because a start
-/// that fails is better than joins that fail.
-Result<std::string> bind_address_of(const std::string& host) {
-  auto address = resolve_host(host);
-  const auto listening = address ? listen_tcp(*address, 0) : Result<ListeningSocket>(address.error());
-  if (listening) return address;
-  Error error = listening.error();
-  error.message = "bind host: " + error.message;
-  return error;
-}
-
 }  // namespace
 
 /// Owns the broker's layers and connects them. Thread: as Broker.
@@ -92,6 +81,7 @@ class Broker::Parts {
   Result<protocol::ReloadReply> try_to_reload();
   [[nodiscard]] Result<Config> read_settings() const;
   void apply(const Config& config);
+  Result<void> publish();
 
   Config config_;  // once the control thread runs, it alone changes settings that a reload may change
   const ReloadHooks hooks_;
@@ -379,8 +369,7 @@ Result<void> Broker::Parts::bring_up() {
   control_.post_answer([this, &accepting] {
     operations_->bring_up([this, &accepting] {
       // Writes these files before it accepts: a client reads them right after its first reply.
-      const std::string http_uri = http_ == nullptr ? std::string() : http_->uri();
-      const auto published = directory_->publish(control_uri(), keys_.public_text(), http_uri);
+      const auto published = publish();
       accepting.set_value(published ? server_->accept() : published);
     });
   });
@@ -446,9 +435,7 @@ Result<protocol::ReloadReply> Broker::Parts::try_to_reload() {
   ReloadPlan plan = plan_reload(config_, *read);
   auto renewal = BrokerKeys::read_again(plan.config, *directory_);
   if (!renewal) return renewal.error();
-  const auto other_curve_key = keys_.curve_key_differs(*directory_);
-  if (!other_curve_key) return other_curve_key.error();
-  if (*other_curve_key) plan.needs_restart.emplace_back("curve.key");
+  if (keys_.is_curve_key_gone(*directory_)) plan.needs_restart.emplace_back("curve.key");
   for (std::string& name : keys_.renew(std::move(*renewal))) {
     if (std::ranges::find(plan.changed, name) == plan.changed.end()) plan.changed.push_back(std::move(name));
   }
@@ -466,7 +453,16 @@ void Broker::Parts::apply(const Config& config) {
   operations_->change_templates(TopicTemplates(config.topic_templates));
   server_->change_limits(control_limits_of(config), config.requests_per_second);
   if (http_ != nullptr) http_->set_requests_per_second(config.requests_per_second);
-  if (keys_.curve() != nullptr) server_->guard(keys_.control_authorizer());
+  if (keys_.curve() == nullptr) return;
+  server_->guard(keys_.control_authorizer());
+  operations_->change_server_key(keys_.public_text());
+  if (const auto published = publish(); !published) sink_.warn(published.error().text());
+}
+
+/// Writes the files by which clients of this machine find the broker, and know it.
+Result<void> Broker::Parts::publish() {
+  const std::string http_uri = http_ == nullptr ? std::string() : http_->uri();
+  return directory_->publish(control_uri(), keys_.public_text(), http_uri);
 }
 
 /// Ends the control thread once the last answers have been sent, or at the deadline. Thread: the control

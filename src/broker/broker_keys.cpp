@@ -23,6 +23,12 @@ Result<std::unique_ptr<TlsContext>> tls_context_of(const Config& config, const D
                                       wall_clock_now());
 }
 
+bool is_same(const std::shared_ptr<const CurveKeyPair>& one,
+             const std::shared_ptr<const CurveKeyPair>& other) {
+  if (one == nullptr || other == nullptr) return one == other;
+  return one->public_key() == other->public_key();
+}
+
 }  // namespace
 
 Result<void> BrokerKeys::open_tickets(const Config& config, const DataDirectory& directory) {
@@ -35,9 +41,9 @@ Result<void> BrokerKeys::open_tickets(const Config& config, const DataDirectory&
 Result<void> BrokerKeys::open_curve(const Config& config, const DataDirectory& directory,
                                     const PipeWait& wait) {
   if (!config.encrypt) return {};
-  auto key = open_curve_key(directory.curve_key_file());
-  if (!key) return key.error();
-  curve_ = std::move(*key);
+  auto keys = open_curve_keys(directory.curve_key_files());
+  if (!keys) return keys.error();
+  curve_ = std::make_unique<CurveKeys>(std::move(*keys));
   if (config.allowed_client_keys.empty()) return {};
   auto allowed = read_allowed_keys(config.allowed_client_keys, wait);
   if (!allowed) return allowed.error();
@@ -62,6 +68,12 @@ Result<BrokerKeys::Renewal> BrokerKeys::read_again(const Config& config, const D
   auto tls = tls_context_of(config, directory, no_wait);
   if (!tls) return tls.error();
   renewal.tls = std::move(*tls);
+  std::error_code code;
+  if (std::filesystem::exists(directory.curve_key_files().current, code)) {
+    auto curve = open_curve_keys(directory.curve_key_files());
+    if (!curve) return curve.error();
+    renewal.curve = std::move(*curve);
+  }
   if (config.allowed_client_keys.empty()) return renewal;
   auto allowed = read_allowed_keys(config.allowed_client_keys, no_wait);
   if (!allowed) return allowed.error();
@@ -69,13 +81,9 @@ Result<BrokerKeys::Renewal> BrokerKeys::read_again(const Config& config, const D
   return renewal;
 }
 
-Result<bool> BrokerKeys::curve_key_differs(const DataDirectory& directory) const {
-  if (curve_ == nullptr) return false;
+bool BrokerKeys::is_curve_key_gone(const DataDirectory& directory) const {
   std::error_code code;
-  if (!std::filesystem::exists(directory.curve_key_file(), code)) return true;
-  const auto next = open_curve_key(directory.curve_key_file());
-  if (!next) return next.error();
-  return (*next)->public_key() != curve_->public_key();
+  return curve_ != nullptr && !std::filesystem::exists(directory.curve_key_files().current, code);
 }
 
 std::vector<std::string> BrokerKeys::renew(Renewal renewal) {
@@ -83,6 +91,12 @@ std::vector<std::string> BrokerKeys::renew(Renewal renewal) {
   if (tls_ != nullptr && renewal.tls != nullptr && renewal.tls->fingerprint() != tls_->fingerprint()) {
     names.emplace_back("tls_certificate");
     tls_->renew(*renewal.tls);
+  }
+  if (curve_ != nullptr && renewal.curve) {
+    const CurveKeys::Held old = curve_->held();
+    if (!is_same(old.current, renewal.curve->current)) names.emplace_back("curve.key");
+    if (!is_same(old.former, renewal.curve->former)) names.emplace_back("curve_former.key");
+    curve_->renew(std::move(*renewal.curve));
   }
   if (renewal.allowed != allowed_) {
     names.emplace_back("allowed_client_keys");

@@ -16,7 +16,7 @@
 #include "base/log_sink.hpp"
 #include "broker/config.hpp"
 #include "broker/data_directory.hpp"
-#include "crypto/curve_box.hpp"
+#include "crypto/curve_keys.hpp"
 #include "crypto/tls_context.hpp"
 
 namespace lightq::broker {
@@ -39,25 +39,26 @@ class BrokerKeys {
   /// Keys that were read again, and are not in force yet.
   struct Renewal {
     std::unique_ptr<TlsContext> tls;                  ///< null: no encryption
+    std::optional<CurveKeys::Held> curve;             ///< nothing: no encryption, or the file is gone
     std::optional<std::set<CurvePublicKey>> allowed;  ///< nothing: clients with any key may connect
   };
-  /// With `encrypt`: reads the certificate, its key and the keys of clients again. Does not wait for pipes.
-  /// Errors: those of open_curve and open_tls.
+  /// With `encrypt`: reads the certificate, its key, the CURVE keys and the keys of clients again. Does not
+  /// wait for pipes. Errors: those of open_curve and open_tls.
   [[nodiscard]] static Result<Renewal> read_again(const Config& config, const DataDirectory& directory);
-  /// With `encrypt`: returns true if the next start will use another CURVE key than this one, because its
-  /// file was replaced or removed. Errors: those of open_curve_key.
-  [[nodiscard]] Result<bool> curve_key_differs(const DataDirectory& directory) const;
+  /// With `encrypt`: returns true if the file of the CURVE key was removed. The next start makes a new key;
+  /// until then this one stays in force.
+  [[nodiscard]] bool is_curve_key_gone(const DataDirectory& directory) const;
   /// Brings keys into force that were read again. New connections use them. Returns the names of the settings
   /// that name other keys now. Thread: that of the control server.
   std::vector<std::string> renew(Renewal renewal);
 
   /// Requires: open_tickets has succeeded.
   [[nodiscard]] const TicketKey& tickets() const { return *tickets_; }
-  /// Returns the broker's CURVE key; null: no encryption.
-  [[nodiscard]] const CurveKeyPair* curve() const { return curve_.get(); }
+  /// Returns the broker's CURVE keys; null: no encryption.
+  [[nodiscard]] const CurveKeys* curve() const { return curve_.get(); }
   /// Returns the context for sessions over TCP; null: no encryption.
   [[nodiscard]] const TlsContext* tls() const { return tls_.get(); }
-  /// Returns the public CURVE key as text; empty: no encryption.
+  /// Returns the present public CURVE key as text; empty: no encryption.
   [[nodiscard]] std::string public_text() const;
   /// Returns the authorizer of control connections. Requires: there is a CURVE key. Lifetime: this object
   /// outlives it.
@@ -65,7 +66,7 @@ class BrokerKeys {
 
  private:
   std::unique_ptr<TicketKey> tickets_;
-  std::unique_ptr<CurveKeyPair> curve_;
+  std::unique_ptr<CurveKeys> curve_;
   std::optional<std::set<CurvePublicKey>> allowed_;  // nothing: clients with any key may connect
   std::unique_ptr<TlsContext> tls_;
 };

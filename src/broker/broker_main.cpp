@@ -161,14 +161,14 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
 }
 
 int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
-                     const std::optional<std::string>& config_file, bool json) {
+                     const std::optional<std::string>& config_file, bool json, bool renews) {
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
   const auto config = load_config(config_file, start_environment(), flag_overrides);
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
-  const auto key = DataDirectory::curve_key(config->data_dir);
+  const auto key = DataDirectory::curve_key(config->data_dir, renews);
   if (!key) return fail(key.error(), exit_failed);
   const std::string text = to_z85((*key)->public_key());  // has no character that JSON escapes
   const std::string document = R"({"cmd":"broker key","status":"ok","server_key":")" + text + R"("})";

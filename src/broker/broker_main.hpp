@@ -17,9 +17,10 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
                const std::optional<std::string>& config_file);
 
 /// Prints the public key of the broker with these settings (40 characters, or `json`: an object with the
-/// member `server_key`), and creates its keys if there are none. Reads nothing else from the data directory,
-/// so it does not disturb a running broker. Returns the exit code, as run_broker.
+/// member `server_key`), and creates its keys if there are none. `renews`: makes a new key first. Reads
+/// nothing else from the data directory, so it does not disturb a running broker. Returns the exit code, as
+/// run_broker.
 int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
-                     const std::optional<std::string>& config_file, bool json);
+                     const std::optional<std::string>& config_file, bool json, bool renews);
 
 }  // namespace lightq::broker

@@ -175,8 +175,15 @@ Result<void> set_log_level(Config& config, const std::string& text) {
 Result<void> set_message_bytes_max(Config& config, const std::string& text) {
   return assign(config.message_bytes_max, bytes_in(text, 1, limits::message_bytes_max_max));
 }
+/// Reads a limit that is 0, for none, or at least `least`: with less, nothing would ever have room.
+Result<std::uint64_t> bytes_or_none(const std::string& text, std::uint64_t least) {
+  const auto number = parse_bytes(text);
+  if (number && (*number == 0 || *number >= least)) return *number;
+  return must_be("0, for no limit, or a number of bytes (such as 1048576 or 1MiB) from " +
+                 std::to_string(least) + " on");
+}
 Result<void> set_disk_bytes_max(Config& config, const std::string& text) {
-  return assign(config.disk_bytes_max, bytes_in(text, 0, any_number));
+  return assign(config.disk_bytes_max, bytes_or_none(text, limits::segment_bytes_min));
 }
 Result<void> set_min_free_bytes(Config& config, const std::string& text) {
   return assign(config.min_free_bytes, bytes_in(text, 0, any_number));
@@ -213,7 +220,7 @@ Result<void> set_byte_limit(Config& config, const std::string& text) {
   return assign(config.*member, bytes_in(text, least, most));
 }
 Result<void> set_memory_bytes_max(Config& config, const std::string& text) {
-  return assign(config.memory_bytes_max, bytes_in(text, 0, any_number));
+  return assign(config.memory_bytes_max, bytes_or_none(text, limits::ring_bytes_min));
 }
 Result<void> set_reactors(Config& config, const std::string& text) {
   return assign(config.reactors, number_in(text, 0, 64));

@@ -143,13 +143,14 @@ Result<void> check_socket_directory(std::string_view setting, const fs::path& pa
   return check_is_ours(path, written_by_others, std::string(setting), true);
 }
 
-Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& given) {
+Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& given, bool renews) {
   std::error_code code;
   const fs::path path = fs::absolute(given, code).lexically_normal();
   if (code) return failed("find", given, code.value());
   if (auto made = make_directories(path, own_mode); !made) return made.error();
-  const fs::path file = path / "curve.key";
-  if (fs::exists(file, code)) return open_curve_key(file);
+  const CurveKeyFiles files = curve_key_files(path);
+  const fs::path& file = files.current;
+  if (fs::exists(file, code)) return renews ? renew_curve_key(files) : open_curve_key(file);
   auto lock = log::DirectoryLock::acquire(path.string());
   if (lock) return open_curve_key(file);
   Error error = lock.error();

@@ -27,7 +27,9 @@ class DataDirectory {
   /// Returns the CURVE key of a directory that another process may have locked. Creates both if they are
   /// missing. Errors: those of open_curve_key; in_use if there is no key and a broker without encryption has
   /// the directory.
-  static Result<std::unique_ptr<CurveKeyPair>> curve_key(const std::filesystem::path& path);
+  /// `renews`: makes a new key, and keeps the one that was there as the former key. A running broker uses it
+  /// after a reload.
+  static Result<std::unique_ptr<CurveKeyPair>> curve_key(const std::filesystem::path& path, bool renews);
   DataDirectory(const DataDirectory&) = delete;
   DataDirectory& operator=(const DataDirectory&) = delete;
   /// Removes broker.json and the control socket's file, and releases the lock.
@@ -46,7 +48,7 @@ class DataDirectory {
   [[nodiscard]] std::filesystem::path tls_certificate_file() const { return path_ / "tls.crt"; }
   [[nodiscard]] std::filesystem::path tls_key_file() const { return path_ / "tls.key"; }
 
-  [[nodiscard]] std::filesystem::path curve_key_file() const { return path_ / "curve.key"; }
+  [[nodiscard]] CurveKeyFiles curve_key_files() const { return curve_key_files(path_); }
 
   /// Listens on a Unix socket in the directory. Only the broker's user and root may connect to it, and no
   /// other process can put a socket in its place. Returns nothing if `control_uri` is this socket. Errors:
@@ -60,6 +62,9 @@ class DataDirectory {
                        const std::string& http_uri = {});
 
  private:
+  static CurveKeyFiles curve_key_files(const std::filesystem::path& path) {
+    return {path / "curve.key", path / "curve_former.key"};
+  }
   [[nodiscard]] Result<void> keep_server_key(const std::string& control_uri,
                                              const std::string& server_key) const;
   DataDirectory(std::filesystem::path path, log::DirectoryLock lock,

@@ -90,4 +90,13 @@ Result<void> check_exposure(const Config& config, const std::string& bind_addres
                    "can be trusted with passwords, tickets and messages"};
 }
 
+Result<std::string> bind_address_of(const std::string& host) {
+  auto address = resolve_host(host);
+  const auto listening = address ? listen_tcp(*address, 0) : Result<ListeningSocket>(address.error());
+  if (listening) return address;
+  Error error = listening.error();
+  error.message = "bind host: " + error.message;
+  return error;
+}
+
 }  // namespace lightq::broker

@@ -23,4 +23,8 @@ std::optional<std::string> exposure_of(const Config& config, const std::string& 
 /// Unix sockets in which other users may write. Error: invalid_argument.
 Result<void> check_exposure(const Config& config, const std::string& bind_address);
 
+/// Resolves the bind host, so that no join waits for a name server. Also listens there once, because a start
+/// that fails is better than joins that fail. Errors: those of resolve_host and listen_tcp.
+Result<std::string> bind_address_of(const std::string& host);
+
 }  // namespace lightq::broker

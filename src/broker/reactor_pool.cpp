@@ -167,30 +167,31 @@ void ReactorPool::remove_topic(TopicId topic, Done<void> done) {
   });
 }
 
-void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) {
-  if (wish.delivery == protocol::Delivery::session) return join_session(topic, wish, done);
-  ask<JoinedEndpoint>(topic, std::move(done), [wish](TopicRuntime& runtime) -> Result<JoinedEndpoint> {
-    auto opened = runtime.endpoints().join(wish.type, wish.transport, wish.connection_type, wish.holder);
-    if (!opened) return opened.error();
-    return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
-  });
+namespace {
+Result<JoinedEndpoint> joined_session(SessionServer& sessions, TopicId topic, const JoinWish& wish) {
+  const EndpointRole role = role_of(wish.type);
+  const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;
+  auto joined = sessions.join({topic, role}, wish.transport,
+                              over_zmq ? SessionCarrier::zmtp : SessionCarrier::stream, wish.holder);
+  if (!joined) return joined.error();
+  EndpointRecord record;
+  record.topic = topic;
+  record.role = role;
+  record.transport = wish.transport;
+  record.connection_type = wish.connection_type;
+  return JoinedEndpoint{record, joined->bind_uri, false, joined->ticket, joined->tls};
 }
+}  // namespace
 
-void ReactorPool::join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done) {
+void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<JoinedEndpoint> done) {
   SessionServer& sessions = *sessions_[reactor_index(topic, reactors_.size())];
-  ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](TopicRuntime&) -> Result<JoinedEndpoint> {
-    const EndpointRole role = role_of(wish.type);
-    const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;
-    auto joined = sessions.join({topic, role}, wish.transport,
-                                over_zmq ? SessionCarrier::zmtp : SessionCarrier::stream, wish.holder);
-    if (!joined) return joined.error();
-    EndpointRecord record;
-    record.topic = topic;
-    record.role = role;
-    record.transport = wish.transport;
-    record.connection_type = wish.connection_type;
-    return JoinedEndpoint{record, joined->bind_uri, false, joined->ticket, joined->tls};
-  });
+  ask<JoinedEndpoint>(
+      topic, std::move(done), [&sessions, topic, wish](TopicRuntime& runtime) -> Result<JoinedEndpoint> {
+        if (wish.delivery == protocol::Delivery::session) return joined_session(sessions, topic, wish);
+        auto opened = runtime.endpoints().join(wish.type, wish.transport, wish.connection_type, wish.holder);
+        if (!opened) return opened.error();
+        return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
+      });
 }
 
 void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver& by,

@@ -92,6 +92,7 @@ class ReactorPool final : public DataPlane {
   void set_group(TopicId topic, const std::string& group, const GroupSetup& setup, Done<void> done) override;
   void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
                  Done<protocol::DeadPage> done) override;
+  void trace(TopicId topic, Offset offset, Done<protocol::MessageTrace> done) override;
   void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
                    Done<protocol::DeadCount> done) override;
   void act_on_letters(TopicId topic, const DeadWish& wish, std::function<bool(std::string_view topic)> may,
@@ -117,7 +118,6 @@ class ReactorPool final : public DataPlane {
 
  private:
   Reactor& reactor_of(TopicId topic) { return *reactors_[reactor_index(topic, reactors_.size())]; }
-  void join_session(TopicId topic, const JoinWish& wish, const Done<JoinedEndpoint>& done);
   void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change, const Done<void>& done);
   template <typename T>
   void answer(const Done<T>& done, Result<T> result);

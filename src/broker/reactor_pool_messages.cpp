@@ -76,6 +76,19 @@ void ReactorPool::list_dead(TopicId topic, const std::string& group, const DeadL
   });
 }
 
+void ReactorPool::trace(TopicId topic, Offset offset, Done<protocol::MessageTrace> done) {
+  begin<protocol::MessageTrace>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
+    const auto piece = [=, this](TopicRuntime& found) {
+      const SteadyTime now = EventLoop::Clock::now();
+      auto traced = found.commands().trace(offset, {now, now_()});
+      if (traced && traced->is_pending) return DeadWork::Then::readable;
+      traced ? reply(shown(std::move(*traced))) : reply(traced.error());
+      return DeadWork::Then::done;
+    };
+    work_in_pieces(reactor_of(topic), stopped_, runtime, piece, reply);
+  });
+}
+
 void ReactorPool::act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
                               Done<protocol::DeadCount> done) {
   struct Act {

@@ -236,6 +236,11 @@ struct Peek {
   bool force = false;           ///< as in Consume
 };
 
+struct TraceRequest {
+  std::string topic;
+  std::uint64_t offset = 0;
+};
+
 struct StatsRequest {
   std::string topic;  ///< empty: the whole broker, or all topics
   bool all = false;   ///< all topics
@@ -336,6 +341,7 @@ int run_definitions_export(const Common& common);
 int run_definitions_import(const Common& common, const DefinitionsImport& asked);
 int run_consume(const Common& common, const Consume& consume);
 int run_peek(const Common& common, const Peek& peek);
+int run_trace(const Common& common, const TraceRequest& asked);
 int run_stats(const Common& common, const StatsRequest& stats);
 int run_top(const Common& common, const TopRequest& request);
 int run_ping(const Common& common);

@@ -169,6 +169,7 @@ bool ConsumerGroup::start(GroupMember& member, const Start& started, SteadyTime 
 
 void ConsumerGroup::seek(Offset offset, RevokeCause cause) {
   ++standing_.seeks;
+  roll_.moves.add({committed(), next(), offset, cause == RevokeCause::purge});
   messages_.seek(offset);
   read_again_ = {};
   returns_.forget_all(cause);

@@ -75,6 +75,7 @@ ConsumerGroup& ConsumerGroups::add(std::string name, GroupTerms terms, Offset st
        user,
        was_stored ? std::nullopt : std::optional(user)});
   ConsumerGroup& group = *groups_.back().group;
+  if (!was_stored) group.standing().roll.moves.begin(start);
   if (group.name() == protocol::default_group) plain_ = &group;
   if (const auto known = settings_.find(group.name()); known != settings_.end())
     group.set_settings(known->second);

@@ -43,6 +43,7 @@ constexpr CommandRoute routes[] = {
     {"POST", "/api/v1/topics/{topic}/resume", "resume", for_user},
     {"POST", "/api/v1/topics/{topic}/purge", "purge", for_user, "?delayed"},
     {"PUT", "/api/v1/topics/{topic}/password", "set_password", CommandLogin::own, {}, true},
+    {"GET", "/api/v1/topics/{topic}/trace", "trace", for_user, "#offset"},
     {"GET", "/api/v1/topics/{topic}/dead", "list_dead", for_user, "#limit #after_offset"},
     {"POST", "/api/v1/topics/{topic}/dead/retry", "retry_dead", for_user, "?preview", true},
     {"POST", "/api/v1/topics/{topic}/dead/purge", "purge_dead", for_user, "?preview", true},

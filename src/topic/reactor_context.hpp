@@ -35,7 +35,7 @@ namespace lightq::broker {
 
 class ClientKeys;
 class ConnectionQuota;
-class CurveKeyPair;
+class CurveKeys;
 
 /// The settings of endpoints, the same for all topics. Lifetime: objects behind pointers outlive the topics.
 struct EndpointSettings {
@@ -47,7 +47,7 @@ struct EndpointSettings {
   std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins' tickets
   std::uint32_t admin_generation = 0;           ///< of the administrator's password: see TicketHolder
   bool open_topics = false;                     ///< no plain endpoint asks for a ticket
-  const CurveKeyPair* curve_key = nullptr;      ///< the broker's key pair; null: nothing is encrypted
+  const CurveKeys* curve_key = nullptr;         ///< the broker's keys; null: nothing is encrypted
   const ClientKeys* client_keys = nullptr;      ///< the registered client keys; set together with curve_key
   LimitCounts* limits_reached = nullptr;        ///< null: refusals are not counted
   ConnectionQuota* user_connections = nullptr;  ///< the connections of each user; null: not limited

@@ -90,12 +90,19 @@ std::optional<std::vector<std::byte>> opened(const CurveBox& box, const CurveNon
 CurveOutcome CurveServer::take_hello(ByteView data, std::vector<std::byte>& output) {
   if (data.size() != hello_bytes || data[0] != version_major) return CurveOutcome::malformed;
   client_transient_ = key_at(data, hello_key_at);
-  const auto with_server = CurveBox::between(key_, client_transient_);
   box_ = CurveBox::between(transient_, client_transient_);
-  if (!with_server || !box_) return CurveOutcome::malformed;
+  if (!box_) return CurveOutcome::malformed;
   received_ = number_of(data.subspan(hello_number_at));
   const auto nonce = nonce_of(hello_nonce, data.subspan(hello_number_at, number_bytes));
-  const auto zeros = opened(*with_server, nonce, data.subspan(hello_box_at));
+  std::optional<CurveBox> with_server;
+  std::optional<std::vector<std::byte>> zeros;
+  for (const auto& key : {keys_.current, keys_.former}) {
+    if (zeros || key == nullptr) continue;
+    with_server = CurveBox::between(*key, client_transient_);
+    if (!with_server) return CurveOutcome::malformed;
+    zeros = opened(*with_server, nonce, data.subspan(hello_box_at));
+    server_key_ = key->public_key();
+  }
   if (!zeros) return CurveOutcome::other_key;
   if (!equal_secrets(*zeros, std::vector<std::byte>(hello_zeros_bytes))) return CurveOutcome::malformed;
 
@@ -127,8 +134,7 @@ CurveOutcome CurveServer::take_initiate(ByteView data) {
   const auto vouch =
       opened(*by_client, nonce_of(vouch_nonce, content.subspan(vouch_nonce_at, long_nonce_bytes)),
              content.subspan(vouch_box_at, vouch_box_bytes));
-  if (!vouch || key_at(*vouch, 0) != client_transient_ ||
-      key_at(*vouch, curve_key_bytes) != key_.public_key())
+  if (!vouch || key_at(*vouch, 0) != client_transient_ || key_at(*vouch, curve_key_bytes) != server_key_)
     return CurveOutcome::malformed;
   metadata_.assign(content.begin() + static_cast<std::ptrdiff_t>(metadata_at), content.end());
   return CurveOutcome::good;

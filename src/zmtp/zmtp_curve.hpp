@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "crypto/curve_box.hpp"
+#include "crypto/curve_keys.hpp"
 #include "zmtp/curve_cipher.hpp"
 
 namespace lightq::broker {
@@ -38,8 +39,8 @@ inline constexpr std::size_t curve_cookie_bytes = 96;
 /// takes far more memory than its keys, and unauthenticated connections are few.
 class CurveServer {
  public:
-  /// Lifetime: `key` outlives this.
-  explicit CurveServer(const CurveKeyPair& key) : key_(key) {}
+  /// Keeps the keys that the server has now: the client may know the present one or the former one.
+  explicit CurveServer(const CurveKeys& keys) : keys_(keys.held()) {}
 
   /// Checks HELLO. Appends WELCOME's frame to `output` if HELLO is good.
   CurveOutcome take_hello(ByteView data, std::vector<std::byte>& output);
@@ -55,7 +56,8 @@ class CurveServer {
   [[nodiscard]] std::unique_ptr<CurveCipher> make_cipher(std::uint64_t body_bytes_max) const;
 
  private:
-  const CurveKeyPair& key_;
+  const CurveKeys::Held keys_;
+  CurvePublicKey server_key_{};   // the one that the client knows, once HELLO was good
   const CurveKeyPair transient_;  // S'
   CurvePublicKey client_transient_{};
   CurvePublicKey client_key_{};

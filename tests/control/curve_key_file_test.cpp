@@ -54,6 +54,28 @@ TEST_F(CurveKeyFile, IsRefusedIfOthersCanReadItOrItsLengthIsWrong) {
   }
 }
 
+TEST_F(CurveKeyFile, ARenewedKeyLeavesTheFormerOneInItsOwnFile) {
+  const CurveKeyFiles files{file, directory / "curve_former.key"};
+  const auto first = renew_curve_key(files).value_or_throw();
+  EXPECT_EQ(open_curve_keys(files).value_or_throw().former, nullptr) << "there was no key before";
+  const auto second = renew_curve_key(files).value_or_throw();
+  auto held = open_curve_keys(files).value_or_throw();
+  EXPECT_EQ(held.current->public_key(), second->public_key());
+  ASSERT_NE(held.former, nullptr);
+  EXPECT_EQ(held.former->public_key(), first->public_key());
+  struct stat facts{};
+  ASSERT_EQ(stat(files.former.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777U, 0600U);
+  std::filesystem::copy_file(file, files.former, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(open_curve_keys(files).value_or_throw().former, nullptr) << "killed in the middle of a renewal";
+  std::filesystem::remove(files.former);
+  std::ofstream(files.former) << "short";
+  ASSERT_EQ(chmod(files.former.c_str(), 0600), 0);
+  const auto broken = open_curve_keys(files);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().code, ErrorCode::corrupt);
+}
+
 TEST_F(CurveKeyFile, AllowedKeysStandOnePerLine) {
   const CurveKeyPair one, two;
   const std::string a = to_z85(one.public_key());

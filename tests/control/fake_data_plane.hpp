@@ -77,6 +77,11 @@ class FakeDataPlane final : public DataPlane {
     if (!preview) group_places[group] = to;
     answer<protocol::GroupMove>(done, protocol::GroupMove{7, to.value, 3, 10});
   }
+  void trace(TopicId, Offset offset, Done<protocol::MessageTrace> done) override {
+    protocol::MessageTrace shown = traced;
+    shown.offset = offset.value;
+    answer<protocol::MessageTrace>(done, std::move(shown));
+  }
   void set_paused(TopicId topic, const std::string& group, bool pause, Done<void> done) override {
     if (!group.empty() && group != "default")
       return answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
@@ -208,7 +213,8 @@ class FakeDataPlane final : public DataPlane {
   std::vector<std::pair<TopicId, std::string>> expected;
   std::map<std::string, RecurringSchedule> schedules;  // TOPIC_ID/NAME
   std::vector<ScheduleState> states;
-  std::uint64_t dead = 3;  // messages of the group `default`
+  protocol::MessageTrace traced;  // the reply to each trace, with the offset that was asked for
+  std::uint64_t dead = 3;         // messages of the group `default`
   std::vector<DeadWish> dead_wishes;
   std::uint64_t delayed = 3;  // messages in the schedule
   std::vector<DelayedWish> delayed_wishes;

@@ -191,6 +191,30 @@ TEST_F(OperationsTest, OnlyTopicsWithFilesGetSettingsOfFiles) {
   EXPECT_EQ(catalogue->state().find("memory")->definition.settings.overflow, protocol::Overflow::reject);
 }
 
+TEST_F(OperationsTest, ACapacityMustHaveRoomForAMessage) {
+  ASSERT_EQ(create(administrator, "files", {}, protocol::BrokerType::file), "ok");
+  const auto change = [&](std::uint64_t capacity) {
+    return code<void>([&](const Done<void>& done) {
+      operations.topics().change(name("files"), {.capacity_bytes = capacity}, done);
+    });
+  };
+  const auto create_with = [&](const std::string& topic, std::uint64_t capacity) {
+    return code<protocol::CreatedTopic>([&](const Done<protocol::CreatedTopic>& done) {
+      operations.topics().create(
+          administrator,
+          {name(topic), {.broker_type = protocol::BrokerType::file, .capacity_bytes = capacity}, {}}, done);
+    });
+  };
+  for (const std::uint64_t none_fits : {1, 67}) {
+    EXPECT_EQ(change(none_fits), "invalid_request") << none_fits;
+    EXPECT_EQ(create_with("small", none_fits), "invalid_request") << none_fits;
+  }
+  EXPECT_EQ(catalogue->state().find("small"), nullptr);
+  EXPECT_EQ(change(68), "ok");
+  EXPECT_EQ(change(0), "ok");
+  EXPECT_EQ(create_with("small", 68), "ok");
+}
+
 TEST_F(OperationsTest, OnlyTopicsThatStoreMessagesArePurged) {
   ASSERT_EQ(create(administrator, "stored"), "ok");
   ASSERT_EQ(create(administrator, "direct", {}, protocol::BrokerType::direct), "ok");

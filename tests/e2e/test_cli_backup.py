@@ -1,6 +1,8 @@
 """Tests `lightq backup` beside a broker at work, and `lightq restore` of the copy into another data directory."""
+import io
 import json
 import subprocess
+import tarfile
 
 import pytest
 
@@ -154,6 +156,97 @@ def test_a_restore_refuses_what_is_damaged_and_overwrites_nothing(lightq, tmp_pa
     (backup / "backup.json").write_text(json.dumps(manifest))
     assert b"path" in run("restore", backup, "--data-dir", place, code=2).stderr
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["backup"], "something was left"
+
+
+@pytest.fixture
+def archive(lightq, tmp_path):  # noqa: F811
+    """A backup in one file."""
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("produce", "t", "-n", "10")
+    place = tmp_path / "monday.tar"
+    done = lightq.json("backup", str(place))
+    assert done["file"] == str(place) and done["topics"] == 1 and done["messages"] == 10
+    assert place.stat().st_mode & 0o777 == 0o600
+    return place
+
+
+def test_a_backup_in_one_file_is_restored_directly_or_unpacked(archive, restored, tmp_path):
+    other = restored(archive)
+    assert other("consume", "t", "--no-follow").stdout.count(b"\n") == 10
+    other.close()
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(["tar", "-xf", archive, "-C", unpacked], check=True, timeout=DEADLINE)
+    run("restore", unpacked, "--dry-run")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["monday.tar", "unpacked"], "something was left"
+
+
+def entries_of(archive):
+    with tarfile.open(archive) as opened:
+        return [(entry, opened.extractfile(entry).read()) for entry in opened]
+
+
+def packed(place, entries):
+    """Writes another tar file of these entries."""
+    with tarfile.open(place, "w", format=tarfile.USTAR_FORMAT) as to:
+        for entry, content in entries:
+            entry.size = len(content) if entry.isreg() else 0
+            to.addfile(entry, io.BytesIO(content))
+    size = sum(512 + (entry.size + 511) // 512 * 512 for entry, _ in entries) + 1024
+    place.write_bytes(place.read_bytes()[:size])  # without tar's padding to records
+
+
+def test_a_cut_or_changed_file_is_refused_and_nothing_is_left(archive, tmp_path):
+    bad, place = tmp_path / "bad.tar", tmp_path / "data"
+    whole = archive.read_bytes()
+    entries = entries_of(archive)
+
+    def refused(content, why, code=1):
+        if content is not None:
+            bad.write_bytes(content)
+        for flags in (["--dry-run"], ["--data-dir", place]):
+            done = run("restore", bad, *flags, code=code)
+            assert why in done.stderr, done.stderr
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["bad.tar", "monday.tar"], "something was left"
+
+    packed(bad, entries)
+    run("restore", bad, "--dry-run")
+    for length in (len(whole) - 512, len(whole) - 1024, len(whole) // 2, 700, 512):
+        refused(whole[:length], b"was cut: it ends after")
+    refused(b"", b"it is no tar file", 2)
+    refused(b"no tar file, but long enough for a header" * 20, b"it is no tar file", 2)
+    refused(whole + b"\0" * 512, b"bytes behind its end")
+    flipped = bytearray(whole)
+    flipped[-1024 - 512] ^= 1
+    refused(flipped, b"checksum")
+
+    def with_entry(at, name=None, kind=None):
+        changed = entries_of(archive)
+        entry, content = changed[at]
+        if name:
+            entry.name = name
+        if kind:
+            entry.type, entry.linkname = kind, "/etc/passwd"
+        packed(bad, changed)
+
+    for name in ("/etc/passwd", "../outside", "topics/../../outside", "another"):
+        with_entry(1, name)
+        refused(None, b"where " + entries[1][0].name.encode())
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE):
+        with_entry(1, kind=kind)
+        refused(None, b"no plain file")
+    packed(bad, entries_of(archive)[1:])
+    refused(None, b"does not begin with backup.json", 2)
+    packed(bad, entries_of(archive)[:-1])
+    refused(None, b"ends before all files")
+    packed(bad, entries_of(archive) + entries_of(archive)[-1:])
+    refused(None, b"has more than its backup.json lists")
+    changed = entries_of(archive)
+    document = json.loads(changed[0][1])
+    document["files"][0]["path"] = "../outside"
+    changed[0] = (changed[0][0], json.dumps(document).encode())
+    packed(bad, changed)
+    refused(None, b"path", 2)
 
 
 def test_a_stopped_broker_is_backed_up_as_well(lightq, restored):  # noqa: F811

@@ -21,6 +21,7 @@ SAMPLES = {
     "consume": "orders -n 1",
     "sub": "orders --from first --no-follow",
     "peek": "orders -n 2",
+    "trace": "orders 0",
     "topic pause": "orders",
     "topic resume": "orders",
     "topic delete-group": "orders default",

@@ -128,6 +128,7 @@ def test_definitions_are_carried_to_another_broker(command, make_broker, control
     control.create("dead")
     control.join("orders", "pull")
     command("group", "set", "orders", "default", "--max-attempts", "5", "--dead-letter-topic", "dead")
+    command("group", "set", "orders", "nobody-joined", "--max-attempts", "3")
     command("user", "add", "ann", "--consume", "orders", variables={"LIGHTQ_NEW_PASSWORD": "of-ann-12"})
     file = tmp_path / "definitions.json"
     file.write_bytes(command("definitions", "export").stdout)
@@ -136,7 +137,7 @@ def test_definitions_are_carried_to_another_broker(command, make_broker, control
 
     other = CommandLine(make_broker())
     planned = other("definitions", "import", str(file), "--dry-run", code=1).stdout.decode().splitlines()
-    assert [line.split("\t")[0] for line in planned] == ["create_topic", "create_topic", "set_group", "conflict"]
+    assert [line.split("\t")[0] for line in planned] == ["create_topic", "create_topic", "set_group", "set_group", "conflict"]
     assert planned[-1].endswith("lightq user add --consume 'orders' ann")
     assert other.topics() == [], "a dry run changes nothing"
     assert other("definitions", "import", str(file), code=1).stdout.decode().splitlines() == planned
@@ -144,6 +145,6 @@ def test_definitions_are_carried_to_another_broker(command, make_broker, control
     other("topic", "set", "orders", "--retention", "0")
     other("user", "add", "ann", variables={"LIGHTQ_NEW_PASSWORD": "of-ann-12"})
     steps = other.json("definitions", "import", str(file))["steps"]
-    assert [step["step"] for step in steps] == ["set_topic", "set_group", "grant"], "no group joined there yet"
+    assert [step["step"] for step in steps] == ["set_topic", "grant"], "it has the settings of groups that nobody has joined"
     assert other.stats("orders")["settings"]["retention_ms"] == 60_000
     assert "format: missing" in told(other("definitions", "import", "-", stdin=b"{}", code=1))

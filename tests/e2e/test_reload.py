@@ -242,20 +242,52 @@ def test_a_changed_list_of_client_keys_acts_on_new_connections(make_broker):
     connect(pairs[1]).ok("ping")
 
 
-def test_a_replaced_curve_key_is_named_and_waits_for_the_restart(make_broker):
+def is_admitted(broker, server_key):
+    keys = keys_for(server_key, zmq.curve_keypair())
+    Secrets.plant(keys["curve_secretkey"])
+    return try_out(broker, zmq.REQ, broker.control_uri, **keys)[0] == zmq.EVENT_HANDSHAKE_SUCCEEDED
+
+
+def test_a_renewed_curve_key_ends_no_connection_and_the_former_one_works_until_its_file_is_removed(make_broker):
+    made = Reloadable(make_broker, "--encrypt").start()
+    broker, control = made.broker, made.control
+    control.create("t")
+    pull = broker.socket(zmq.PULL, control.join("t", "pull"))
+    push = broker.socket(zmq.PUSH, control.join("t", "push"))
+    push.send(b"first")
+    assert pull.recv() == b"first"
+    former = broker.server_key
+    assert made.reload() == ([], [])
+    new = CommandLine(broker)("broker", "key", "--renew", "--data-dir", str(broker.data_dir)).stdout.decode().strip()
+    assert new != former
+    assert is_admitted(broker, former) and not is_admitted(broker, new), "nothing changes before the reload"
+
+    assert made.reload() == (["curve.key", "curve_former.key"], [])
+    broker.logged("reload: changed: curve.key, curve_former.key")
+    for name in ("broker.json", "server_key.json"):
+        assert json.loads((broker.data_dir / name).read_text())["server_key"] == new
+    assert control.join("t", "push").keys["curve_serverkey"] == new.encode()
+    assert is_admitted(broker, former) and is_admitted(broker, new)
+
+    (broker.data_dir / "curve_former.key").unlink()
+    assert made.reload() == (["curve_former.key"], [])
+    assert not is_admitted(broker, former) and is_admitted(broker, new)
+    push.send(b"over a connection from before")
+    assert pull.recv() == b"over a connection from before"
+    control.ok("ping")
+
+
+def test_a_wrong_or_missing_curve_key_changes_nothing(make_broker):
     made = Reloadable(make_broker, "--encrypt").start()
     key = made.broker.data_dir / "curve.key"
     first = key.read_bytes()
-    assert made.reload() == ([], [])
-    key.write_bytes(bytes(reversed(first)))
-    assert made.reload() == ([], ["curve.key"])
-    made.broker.logged("reload: nothing has changed; needs a restart: curve.key")
-    made.control.ok("ping")
     key.write_bytes(b"too short")
     assert "curve.key" in made.control.fails("corrupt", "reload", **ASKER)["description"]
     key.unlink()
     assert made.reload() == ([], ["curve.key"])
     assert not key.exists(), "a reload creates no key"
+    made.broker.logged("reload: nothing has changed; needs a restart: curve.key")
+    assert is_admitted(made.broker, made.broker.server_key)
     key.write_bytes(first)
     key.chmod(0o600)
     assert made.reload() == ([], [])

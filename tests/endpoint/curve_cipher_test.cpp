@@ -41,7 +41,7 @@ class CurveCipherTest : public testing::Test {
     return plain;
   }
 
-  const CurveKeyPair server_key_;
+  const CurveKeys server_key_;
   const CurveKeyPair client_key_;
   CurveServer server_{server_key_};
   CurveClient client_{client_key_, server_key_.public_key()};

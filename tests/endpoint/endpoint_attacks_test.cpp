@@ -129,7 +129,7 @@ class KeyAttacks : public EndpointAttacks {
 
   const TopicId other_topic{~grant.topic.value};
   const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
-  const CurveKeyPair server;
+  const CurveKeys server;
   const CurveKeyPair good, of_other_topic, of_other_role, expired, of_unknown_user, of_old_password, endless;
   ClientKeys keys;
 };
@@ -181,7 +181,7 @@ TEST_P(KeyAttacks, NoticeAnAuthorizerWithOtherRequirements) {
   EXPECT_THAT(
       attack(authorizer_of(tickets, now, encrypted, access, another, grant.role)),
       ElementsAre("admits a client with a key of another topic", "refuses a client with a registered key"));
-  const CurveKeyPair foreign;
+  const CurveKeys foreign;
   auto with_another_key = settings();
   with_another_key.curve_key = &foreign;
   EXPECT_THAT(attack(authorizer(with_another_key)), ElementsAre("refuses a client with a registered key"));
@@ -197,7 +197,8 @@ class ControlAttacks : public testing::Test {
     return attack_without_tickets(connect_to(attacked), "PUSH", server.public_key(),
                                   anybody ? nullptr : &listed);
   }
-  const CurveKeyPair server, listed;
+  const CurveKeys server;
+  const CurveKeyPair listed;
   const std::set<CurvePublicKey> allowed{listed.public_key()};
 };
 

@@ -56,7 +56,7 @@ class ZmtpCurveTest : public testing::Test {
   Timestamp time_{1'800'000'000'000'000};
   const WallClock now_ = [this] { return time_; };
   const TicketKey tickets_{TicketKey::random_bytes()};
-  const CurveKeyPair server_;
+  const CurveKeys server_;
   const CurveKeyPair client_;
   ClientKeys keys_;
   ConnectionAuthorizer open_;
@@ -241,6 +241,35 @@ TEST_F(ZmtpCurveTest, AnOpenEndpointAcceptsAnyKeyOrTheAllowedOnes) {
   GateSide let_in(chosen);
   shake(let_in, client_, server_.public_key());
   EXPECT_TRUE(let_in.handshake.complete());
+}
+
+TEST_F(ZmtpCurveTest, AServerWithANewKeyAcceptsClientsThatKnowTheFormerOneWhileItHasThat) {
+  const CurveKeys::Held first{std::make_shared<const CurveKeyPair>()};
+  const CurveKeys::Held both{std::make_shared<const CurveKeyPair>(), first.current};
+  CurveKeys renewed(first);
+  ConnectionAuthorizer authorizer;
+  authorizer.encrypt(renewed, nullptr);
+  const auto is_admitted = [&](const CurveKeyPair& server) {
+    GateSide side(authorizer);
+    shake(side, client_, server.public_key());
+    return side.handshake.complete();
+  };
+  EXPECT_TRUE(is_admitted(*first.current));
+  EXPECT_FALSE(is_admitted(*both.current));
+  GateSide begun(authorizer);
+  begun.hear(curve_greeting());  // chooses its keys
+  renewed.renew(both);
+  EXPECT_EQ(renewed.public_key(), both.current->public_key());
+  EXPECT_TRUE(is_admitted(*both.current));
+  EXPECT_TRUE(is_admitted(*both.former));
+  EXPECT_FALSE(is_admitted(CurveKeyPair()));
+  renewed.renew({both.current});
+  EXPECT_TRUE(is_admitted(*both.current));
+  EXPECT_FALSE(is_admitted(*both.former));
+  CurveClient client(client_, first.current->public_key());
+  Bytes out;
+  client.append_hello(out);
+  EXPECT_TRUE(client.take_welcome(data_of(begun.hear(out), "WELCOME"))) << "a handshake keeps its keys";
 }
 
 TEST_F(ZmtpCurveTest, APeerWithoutEncryptionOrWithAnotherServersKeyIsToldSo) {

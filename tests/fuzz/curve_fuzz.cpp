@@ -33,7 +33,7 @@ struct World {
     authorizer.encrypt(server, &keys);
   }
   const TicketKey tickets{TicketKey::random_bytes()};
-  const CurveKeyPair server;
+  const CurveKeys server;
   const CurveKeyPair client;
   ClientKeys keys;
   ConnectionAuthorizer authorizer{tickets, now(), grant};

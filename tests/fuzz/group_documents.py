@@ -27,6 +27,7 @@ GROUP_DOCUMENTS = {
          "reason": "not an order"}]},
     "set_topic_files": {"cmd": "set_topic", **USER, "topic": "t", "overflow": "reject", "capacity_bytes": 1, "retention_ms": 0},
     "seek_group": {"cmd": "seek_group", **USER, "topic": "t", "group": "g", "time_ms": 5, "preview": True},
+    "trace": {"cmd": "trace", "topic": "t", **USER, "offset": 7},
     "change_topic_settings": {"op": "topic_settings", "id": 1, "overflow": "reject", "retention_messages": 3},
     "purge_delayed": {"cmd": "purge", "topic": "t", **USER, "delayed": True},
     "list_delayed": {"cmd": "list_delayed", "topic": "t", **USER, "due_from_us": 1000, "due_until_us": 2000, "id": "order 7",

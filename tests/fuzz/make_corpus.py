@@ -12,6 +12,7 @@ import pathlib
 import re
 import struct
 
+from backup_files import backups
 from group_documents import ADMIN, GROUP_DOCUMENTS, IMPORTS, USER
 from http_requests import HTTP_CONTENTS, HTTP_REQUESTS
 
@@ -478,9 +479,8 @@ def main():
         "cursor_file_fuzz": CURSOR_FILE, "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX, "producer_file_fuzz": PRODUCERS,
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
-        "zmtp_fuzz": ZMTP, "import_fuzz": IMPORTS,
-        "recovery_fuzz": RECOVERY,
-        "carried_log_fuzz": {"copies": b"\x01" + b"".join(to_mend(batch(at, [batch(of, [b"kept"], epoch=0)])) for at, of in enumerate((3, 9, 3)))},
+        "zmtp_fuzz": ZMTP, "import_fuzz": IMPORTS, "backup_file_fuzz": backups(),
+        "recovery_fuzz": RECOVERY, "carried_log_fuzz": {"copies": b"\x01" + b"".join(to_mend(batch(at, [batch(of, [b"kept"], epoch=0)])) for at, of in enumerate((3, 9, 3)))},
         "encrypted_log_fuzz": ENCRYPTED,
         "log_tools_fuzz": LOG_TOOLS,
         "session_frame_fuzz": session_frames(),

@@ -47,8 +47,8 @@ const TlsContext& tls_context() {
   }();
   return *made;
 }
-const CurveKeyPair& curve_key() {
-  static const CurveKeyPair made;
+const CurveKeys& curve_key() {
+  static const CurveKeys made;
   return made;
 }
 

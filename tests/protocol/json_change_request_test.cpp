@@ -49,6 +49,23 @@ TEST(JsonChangeRequest, SaysWhichSettingsOfATopicCannotChange) {
   }
 }
 
+TEST(JsonChangeRequest, ReadsItsOwnOutputOnTheTraceOfAMessage) {
+  for (const Request& request :
+       {Request(Trace{{"u", "q"}, changed_topic(), 0, false}),
+        Request(Trace{{"a", "p"}, changed_topic(), (std::uint64_t{1} << 63) - 1, true})}) {
+    const auto parsed = parse_request(to_json(request));
+    ASSERT_TRUE(parsed.request.ok()) << parsed.request.error().message;
+    EXPECT_EQ(to_json(*parsed.request), to_json(request));
+    EXPECT_EQ(parsed.cmd, "trace");
+  }
+  for (const char* const text :
+       {R"({"cmd":"trace","topic":"t"})", R"({"cmd":"trace","topic":"t","offset":-1})",
+        R"({"cmd":"trace","topic":"t","offset":9223372036854775808})",
+        R"({"cmd":"trace","topic":"t","offset":"1"})", R"({"cmd":"trace","offset":1})"}) {
+    EXPECT_FALSE(parse_request(text).request.ok()) << text;
+  }
+}
+
 TEST(JsonChangeRequest, ReadsItsOwnOutputOnTheMoveOfAGroup) {
   using From = GroupPlace::From;
   for (const GroupPlace to : {GroupPlace{From::first}, GroupPlace{From::next}, GroupPlace{From::offset, 17},

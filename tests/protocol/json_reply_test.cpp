@@ -67,6 +67,33 @@ void expect_read_again(const Request& asked, const Reply& reply) {
   EXPECT_THAT(text, HasSubstr(error ? R"("status":"error")" : R"("status":"ok")"));
 }
 
+MessageTrace full_trace() {
+  MessageTrace trace{.topic = "t",
+                     .offset = 7,
+                     .stored_us = 1'764'000'000'000'000,
+                     .time_us = 5,
+                     .size = 3,
+                     .key = "tea",
+                     .headers = {{"a", "b"}, {"a", ""}},
+                     .durable = true,
+                     .expired = true,
+                     .groups_left_out = 4};
+  for (int state = 0; state <= static_cast<int>(MessageState::lost); ++state)
+    trace.groups.push_back(
+        {.group = "g", .state = static_cast<MessageState>(state), .moved_by = MovedBy::purge});
+  trace.groups[0].deliveries = 2;
+  trace.groups[1] = {.state = MessageState::in_flight,
+                     .deliveries = 1,
+                     .due_ms = 9,
+                     .consumer = 0,
+                     .user_id = "ann",
+                     .started = true};
+  trace.groups[3].death = DeadMessage{7, DeadState::parked, DeadCause::rejected, 1, 1000, 2000, "why"};
+  trace.groups[5].letter_topic = "letters";
+  trace.groups[5].letter_offset = 0;
+  return trace;
+}
+
 TEST(JsonReply, WritesTheRepliesOf2015) {
   EXPECT_EQ(to_json(OkReply{"create_topic", "topic created successfully", {}}),
             R"({"cmd":"create_topic","status":"ok","description":"topic created successfully"})");
@@ -196,6 +223,9 @@ TEST(JsonReply, ReadsItsOwnOutput) {
                  {7, DeadState::dead_waiting, DeadCause::rejected, 1, 1000, 2000, "no \"order\""},
                  {8, DeadState::parked, DeadCause::rejected, 1, 1000, 2000, {}, "orders", "billing", 17}},
                 7}},
+      {Trace{{}, topic, 7}, MessageTrace{.topic = "t", .offset = 7, .state = StoredState::dropped}},
+      {Trace{{}, topic, 7}, full_trace()},
+      {ListTopics{}, ListReply{{{"a", file, false, false, {{"g", {.max_attempts = 5}}}}}}},
       {join, ErrorReply{"join", ErrorCode::busy, "later"}}};
   for (const auto& [asked, reply] : pairs) expect_read_again(asked, reply);
 }

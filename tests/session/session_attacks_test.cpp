@@ -116,7 +116,7 @@ class ReactorSessionAttacks : public testing::Test {
   }
   /// Attacks a server with the present settings. `expected_key`: the key with which clients of an encrypted
   /// server encrypt ZeroMQ; null: clients do not encrypt.
-  Faults attack(const Way& way, const CurveKeyPair* expected_key = nullptr) {
+  Faults attack(const Way& way, const CurveKeys* expected_key = nullptr) {
     Server attacked(settings, sessions, *accepted, now, access);
     const bool zeromq = way.carrier == SessionCarrier::zmtp;
     const bool encrypts = expected_key != nullptr;
@@ -134,7 +134,7 @@ class ReactorSessionAttacks : public testing::Test {
   const test::TempDir directory;
   const TicketKey issuer{TicketKey::random_bytes()};
   const TicketKey another{TicketKey::random_bytes()};
-  const CurveKeyPair server;
+  const CurveKeys server;
   const ClientKeys keys;
   // The server's side:
   const TicketKey* accepted = &issuer;
@@ -196,7 +196,7 @@ TEST_F(ReactorSessionAttacks, AttacksNoticeAServerThatAcceptsUnencryptedClients)
 }
 
 TEST_F(ReactorSessionAttacks, AttacksNoticeAServerThatEncryptsWithAnotherKey) {
-  const CurveKeyPair foreign;
+  const CurveKeys foreign;
   encrypt();
   EXPECT_THAT(attack(over_zeromq, &foreign), ElementsAre("refuses a client with a good ticket"));
 }

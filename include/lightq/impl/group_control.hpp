@@ -80,6 +80,13 @@ LIGHTQ_INLINE Result<ReloadReply> BrokerControl::reload() {
   return state_->ask_for<ReloadReply>(protocol::Reload{state_->manager()});
 }
 
+LIGHTQ_INLINE Result<MessageTrace> BrokerControl::trace(std::string_view topic, std::uint64_t offset) {
+  Result<TopicName> name = detail::topic_name_of(topic);
+  if (!name) return name.error();
+  return state_->ask_for<MessageTrace>(
+      protocol::Trace{state_->asker(), std::move(*name), offset, state_->asks_as_admin()});
+}
+
 LIGHTQ_INLINE Result<CreatedTopic> BrokerControl::create_topic(std::string_view topic,
                                                                const TopicSettings& settings,
                                                                GivenSettings given) {

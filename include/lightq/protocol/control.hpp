@@ -20,6 +20,7 @@
 #include <lightq/protocol/credentials.hpp>
 #include <lightq/protocol/delayed_control.hpp>
 #include <lightq/protocol/group_control.hpp>
+#include <lightq/protocol/message_trace.hpp>
 #include <lightq/protocol/reload.hpp>
 #include <lightq/protocol/schedule_requests.hpp>
 #include <lightq/protocol/schedules.hpp>
@@ -166,6 +167,13 @@ struct SeekGroup {
   bool preview = false;
   bool as_admin = false;
 };
+/// Asks for the trace of one message. Requires the right to read the topic by offset.
+struct Trace {
+  Credentials user;
+  TopicName topic;
+  std::uint64_t offset = 0;
+  bool as_admin = false;
+};
 /// Asks for a page of the dead messages of a group or, with `group` empty, of a dead-letter topic.
 struct ListDead {
   Credentials user;
@@ -285,7 +293,7 @@ using Request =
                  CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights, ListUsers, Ping, Version,
                  StatsAll, SetGroup, ListDead, RetryDead, PurgeDead, ListDelayed, CancelDelayed, HurryDelayed,
                  RescheduleDelayed, SetSchedule, ListSchedules, PauseSchedule, ResumeSchedule, RemoveSchedule,
-                 SetTopic, Reload, SeekGroup>;
+                 SetTopic, Reload, SeekGroup, Trace>;
 
 /// Returns the wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
@@ -323,7 +331,8 @@ constexpr std::string_view command_of(const Request& request) {
                                         "remove_schedule",
                                         "set_topic",
                                         "reload",
-                                        "seek_group"};
+                                        "seek_group",
+                                        "trace"};
   static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
@@ -393,11 +402,20 @@ struct JoinReply {
   std::optional<Tls> tls = {};  ///< set for sessions that are encrypted by TLS
 };
 
+/// The settings of a group of this name, whether or not there is one now.
+struct GroupListing {
+  std::string group;
+  GroupSettings settings;
+  friend bool operator==(const GroupListing&, const GroupListing&) = default;
+};
+
 struct TopicListing {
   std::string topic;
   TopicSettings settings;
   bool open = false;            ///< as in TopicStats; settings.open is the value at creation
   bool open_by_broker = false;  ///< as in TopicStats
+  /// The groups with settings other than the defaults, ordered by name.
+  std::vector<GroupListing> groups = {};
 };
 
 struct ListReply {
@@ -416,8 +434,9 @@ struct UserListReply {
   std::vector<UserListing> users;  ///< ordered by name
 };
 
-using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
-                           BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage, ReloadReply>;
+using Reply =
+    std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
+                 BrokerStats, StatsAllReply, DeadPage, DelayedPage, SchedulePage, ReloadReply, MessageTrace>;
 
 // Wire words.
 
@@ -437,9 +456,21 @@ constexpr std::string_view to_word(Delivery delivery) {
 
 /// The number of words of an enumeration.
 template <typename Enum>
-inline constexpr int word_count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType>  ? 4
-                                  : std::is_same_v<Enum, Overflow> || std::is_same_v<Enum, DeadCause> ? 3
-                                                                                                      : 2;
+inline constexpr int word_count = 2;
+template <>
+inline constexpr int word_count<BrokerType> = 4;
+template <>
+inline constexpr int word_count<JoinType> = 4;
+template <>
+inline constexpr int word_count<Overflow> = 3;
+template <>
+inline constexpr int word_count<DeadCause> = 3;
+template <>
+inline constexpr int word_count<MovedBy> = 3;
+template <>
+inline constexpr int word_count<StoredState> = 4;
+template <>
+inline constexpr int word_count<MessageState> = 11;
 
 /// Returns the enumerator of a wire word; nothing for an unknown word: `from_word<Overflow>("block")`.
 template <typename Enum>

@@ -14,6 +14,7 @@
 #include <lightq/discovery.hpp>
 #include <lightq/version.hpp>
 
+#include "client/backup/backup_source.hpp"
 #include "client/backup/manifest.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
@@ -217,7 +218,7 @@ class BackupRun {
 
   /// Reads every file of the copy, and writes the manifest.
   Result<void> list_files() {
-    BackupManifest manifest;
+    BackupManifest& manifest = manifest_;
     manifest.version = version_text;
     manifest.time_ms = static_cast<std::uint64_t>(
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -244,7 +245,18 @@ class BackupRun {
     return (*to)->sync();
   }
 
-  Result<void> finish() {
+  Result<void> finish() { return is_backup_file_name(to_.string()) ? finish_file() : finish_directory(); }
+
+  /// Makes one file of the copy, which is removed afterwards.
+  Result<void> finish_file() {
+    const std::string unfinished = path_.string() + ".tar";
+    Result<void> done = write_backup_file(path_, manifest_, unfinished, storage_);
+    if (done) done = storage_.rename(unfinished, to_.string());
+    if (!done) (void)storage_.unlink(unfinished);
+    return done ? storage_.sync_directory(log::parent_of(to_.string())) : done;
+  }
+
+  Result<void> finish_directory() {
     if (auto synced = storage_.sync_directory(path_.string()); !synced) return synced;
     if (auto renamed = storage_.rename(path_.string(), to_.string()); !renamed) return renamed;
     path_ = to_;
@@ -260,6 +272,7 @@ class BackupRun {
   fs::path path_;
   log::PosixStorage storage_;
   std::vector<TopicInBackup> topics_;
+  BackupManifest manifest_;
   BackupTotals totals_;
   bool is_finished_ = false;
 };
@@ -270,7 +283,7 @@ bool print_backup(const Common& common, const std::string& place, const BackupTo
     out.write(JsonObject()
                   .add("cmd", "backup")
                   .add("status", "ok")
-                  .add_bytes("directory", place)
+                  .add_bytes(is_backup_file_name(place) ? "file" : "directory", place)
                   .add("topics", totals.topics)
                   .add("messages", totals.messages)
                   .add("files", totals.files)
@@ -283,8 +296,8 @@ bool print_backup(const Common& common, const std::string& place, const BackupTo
     return out.end();
   }
   out.write(place + ": " + format_count(totals.topics) + " topics, " + format_messages(totals.messages) +
-            "; " + format_count(totals.files) + " files with " + format_size(totals.bytes) + ", " +
-            format_count(totals.linked) + " of them linked\n");
+            "; " + format_count(totals.files) + " files with " + format_size(totals.bytes) +
+            (is_backup_file_name(place) ? "\n" : ", " + format_count(totals.linked) + " of them linked\n"));
   return out.end();
 }
 
@@ -308,7 +321,7 @@ int run_backup(const Common& common, const std::string& output) {
   }
   const BackupTotals& totals = run.totals();
   const bool is_printed = print_backup(common, *place, totals);
-  if (totals.linked != 0 && !common.quiet)
+  if (totals.linked != 0 && !common.quiet && !is_backup_file_name(*place))
     say("linked files are lost with this disk: copy the backup to another one");
   if (totals.damages != 0) say("some logs are damaged, and so is the backup: see  lightq log verify");
   return is_printed && totals.damages == 0 ? exit_ok : exit_failure;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <lightq/base/crc32c.hpp>
 #include <lightq/protocol/json_fields.hpp>
@@ -83,10 +84,15 @@ Result<BackupManifest> parse_manifest(std::string_view text) {
 }
 
 Result<BackupFile> read_backup_file(log::File& from, log::File* to) {
+  return read_backup_bytes(from, {.bytes = protocol::detail::number_max}, to);
+}
+
+Result<BackupFile> read_backup_bytes(log::File& from, FilePart part, log::File* to) {
   std::vector<std::byte> buffer(limits::MiB);
   BackupFile file;
   while (true) {
-    const auto got = log::read_all(from, buffer, file.bytes);
+    const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), part.bytes - file.bytes);
+    const auto got = log::read_all(from, std::span(buffer).first(wanted), part.begin + file.bytes);
     if (!got) return got.error();
     if (*got == 0) break;
     const ByteView bytes(buffer.data(), *got);

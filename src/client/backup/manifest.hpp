@@ -43,4 +43,12 @@ Result<BackupManifest> parse_manifest(std::string_view text);
 /// the length and the checksum, without a path. Errors: io_error, no_space.
 Result<BackupFile> read_backup_file(log::File& from, log::File* to);
 
+/// Bytes of a file.
+struct FilePart {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;  ///< at most; fewer if the file ends
+};
+/// Reads a part of a file as read_backup_file does.
+Result<BackupFile> read_backup_bytes(log::File& from, FilePart part, log::File* to);
+
 }  // namespace lightq::cli

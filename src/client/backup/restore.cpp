@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 
 #include <lightq/discovery.hpp>
 
+#include "client/backup/backup_source.hpp"
 #include "client/backup/manifest.hpp"
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
@@ -20,10 +21,6 @@
 
 namespace lightq::cli {
 namespace {
-
-Error unusable_backup(const std::string& sentence) {
-  return {ErrorCode::invalid_argument, sentence, 0};
-}
 
 /// Returns the directory to restore to: the one that was chosen, or that a broker would use.
 Result<std::filesystem::path> restore_place(const std::string& chosen) {
@@ -65,6 +62,7 @@ class RestoreRun {
       if (progress_.due()) progress_.show(format_size(bytes_));
     }
     progress_.clear();
+    if (auto ended = source_->end(); !ended) return ended;
     return path_.empty() ? Result<void>() : finish();
   }
   [[nodiscard]] const BackupManifest& manifest() const { return manifest_; }
@@ -72,19 +70,13 @@ class RestoreRun {
 
  private:
   Result<void> read_manifest() {
-    const std::string name = (from_ / BackupManifest::file_name).string();
-    const auto file = storage_.open(name, log::OpenMode::read_only);
-    if (!file && log::is_missing(file.error()))
-      return unusable_backup(from_.string() + " is no backup of  lightq backup: it has no " +
-                             BackupManifest::file_name);
-    if (!file) return file.error();
-    const auto size = (*file)->size_bytes();
-    if (!size) return size.error();
-    if (*size > BackupManifest::bytes_max) return unusable_backup(name + " is too long");
-    std::string text(*size, '\0');
-    const auto got = log::read_all(**file, std::as_writable_bytes(std::span(text)), 0);
-    if (!got) return got.error();
-    auto parsed = parse_manifest(std::string_view(text).substr(0, *got));
+    auto opened = open_backup(from_, storage_);
+    if (!opened) return opened.error();
+    source_ = std::move(*opened);
+    const std::string name = from_.string() + ": " + BackupManifest::file_name;
+    const auto text = source_->manifest();
+    if (!text) return text.error();
+    auto parsed = parse_manifest(*text);
     if (!parsed) return unusable_backup(name + ": " + parsed.error().text());
     manifest_ = *std::move(parsed);
     const bool has_catalogue = std::ranges::any_of(manifest_.files, [](const BackupFile& each) {
@@ -97,8 +89,6 @@ class RestoreRun {
   /// Checks a file, and copies it. A copy that is not what the backup had when it was made is an error.
   Result<void> take(const BackupFile& file) {
     const std::string from = (from_ / file.path).string();
-    const auto source = storage_.open(from, log::OpenMode::read_only);
-    if (!source) return source.error();
     std::unique_ptr<log::File> target;
     if (!path_.empty()) {
       const std::string to = (path_ / file.path).string();
@@ -110,7 +100,7 @@ class RestoreRun {
       if (!opened) return opened.error();
       target = std::move(*opened);
     }
-    auto read = read_backup_file(**source, target.get());
+    auto read = source_->read(file, target.get());
     if (!read) return read.error();
     read->path = file.path;
     if (*read == file) return {};
@@ -145,6 +135,7 @@ class RestoreRun {
   std::filesystem::path path_;  // empty: only checks
   Progress progress_;
   log::PosixStorage storage_;
+  std::unique_ptr<BackupSource> source_;
   BackupManifest manifest_;
   std::set<std::string> directories_;
   std::uint64_t bytes_ = 0;

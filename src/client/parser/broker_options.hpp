@@ -42,7 +42,7 @@ inline std::string heading_of_setting(std::string_view name) {
 }
 
 /// Adds `broker key`; returns nothing if this program has no broker.
-inline const CLI::App* add_broker_key(CLI::App* verb, const BrokerCommand& broker, bool& json) {
+inline const CLI::App* add_broker_key(CLI::App* verb, const BrokerCommand& broker, bool& json, bool& renews) {
   if (!broker.print_key) return nullptr;
   CLI::App* print =
       verb->add_subcommand("key", "print the public key by which clients recognise an encrypting broker");
@@ -51,8 +51,13 @@ inline const CLI::App* add_broker_key(CLI::App* verb, const BrokerCommand& broke
   print->footer(
       "The key is stored in the data directory, and is created if there is none yet: give the same "
       "--data-dir as to the broker.\n\nExamples:\n  lightq broker key\n  lightq broker key --data-dir "
-      "./data\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
+      "./data\n  lightq broker key --renew && lightq reload\n  LIGHTQ_SERVER_KEY=KEY lightq ping --broker "
+      "tcp://HOST:5000\n\nExit codes: 0 ok, 1 failed, "
       "2 wrong usage.");
+  print->add_flag(
+      "--renew", renews,
+      "make a new key; after a reload the broker has it, and still accepts clients that know the former one, "
+      "until the file curve_former.key in its data directory is removed and the broker reloads again");
   add_json_document(print, json);
   return print;
 }
@@ -106,16 +111,17 @@ inline void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broke
   }
   auto json_key = std::make_shared<bool>(false);
   auto json = std::make_shared<bool>(false);
-  const CLI::App* const key = add_broker_key(verb, broker, *json_key);
+  auto renews = std::make_shared<bool>(false);
+  const CLI::App* const key = add_broker_key(verb, broker, *json_key, *renews);
   const auto output = add_config_output(verb, broker, *json);
-  verb->callback([&parsed, &broker, overrides, file, key, output, json_key, json] {
+  verb->callback([&parsed, &broker, overrides, file, key, output, json_key, json, renews] {
     parsed.is_broker = true;
     const bool prints_key = key != nullptr && key->parsed();
     if (*json && !prints_key && !*output)
       throw CLI::ValidationError("--json", "only with --check-config or --print-config");
-    parsed.command = [&broker, overrides, file, prints_key, output, json_key, json] {
+    parsed.command = [&broker, overrides, file, prints_key, output, json_key, json, renews] {
       const auto config = file->empty() ? std::nullopt : std::optional(*file);
-      if (prints_key) return broker.print_key(*overrides, config, *json_key || *json);
+      if (prints_key) return broker.print_key(*overrides, config, *json_key || *json, *renews);
       if (!*output) return broker.run(*overrides, config);
       return run_broker_config(broker.read_config(*overrides, config), **output, *json);
     };

@@ -34,11 +34,11 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 30> verbs = {
-    "broker",  "topic",       "group",      "dlq",    "delayed", "schedule", "user", "produce",
-    "consume", "peek",        "stats",      "ping",   "bench",   "log",      "key",  "version",
-    "pub",     "sub",         "completion", "man",    "context", "doctor",   "top",  "export",
-    "import",  "definitions", "reload",     "backup", "restore", "mirror"};
+constexpr std::array<std::string_view, 31> verbs = {
+    "broker",  "topic",  "group",       "dlq",        "delayed", "schedule", "user",   "produce",
+    "consume", "peek",   "trace",       "stats",      "ping",    "bench",    "log",    "key",
+    "version", "pub",    "sub",         "completion", "man",     "context",  "doctor", "top",
+    "export",  "import", "definitions", "reload",     "backup",  "restore",  "mirror"};
 constexpr std::array<CommandFamily, 11> families = {{{"topic", topic_verbs},
                                                      {"group", group_verbs},
                                                      {"dlq", dead_verbs},
@@ -104,6 +104,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_consume(&app, parsed, "consume", Mode::pull);
   add_consume(&app, parsed, "sub", Mode::sub);
   add_peek(&app, parsed);
+  add_trace(&app, parsed);
   add_export(&app, parsed);
   add_import(&app, parsed);
   add_mirror(&app, parsed);

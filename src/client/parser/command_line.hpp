@@ -27,9 +27,10 @@ struct BrokerCommand {
   std::function<int(const std::map<std::string, std::string>& overrides,
                     const std::optional<std::string>& config_file)>
       run;
-  /// Prints the broker's public key, with the same settings, as a line or as JSON; returns the exit code.
+  /// Prints the broker's public key, with the same settings, as a line or as JSON, and makes a new one first
+  /// if `renews`; returns the exit code.
   std::function<int(const std::map<std::string, std::string>& overrides,
-                    const std::optional<std::string>& config_file, bool json)>
+                    const std::optional<std::string>& config_file, bool json, bool renews)>
       print_key;
   /// Reads the configuration as `run` does, without starting a broker.
   std::function<broker::ConfigReport(const std::map<std::string, std::string>& overrides,

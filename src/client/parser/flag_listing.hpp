@@ -61,7 +61,7 @@ inline FlagEntry flag_entry(const CLI::Option& option) {
 
 /// The headings in `lightq --help`, and their commands.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 4> command_headings = {
-    {{"Messages", " produce consume sub peek export import mirror dlq delayed schedule "},
+    {{"Messages", " produce consume sub peek trace export import mirror dlq delayed schedule "},
      {"Topics, groups, users", " topic group user key definitions "},
      {"Broker", " broker stats top ping reload bench doctor log backup restore "},
      {"This program", " context completion man version "}}};

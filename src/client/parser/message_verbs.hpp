@@ -1,4 +1,4 @@
-/// The commands `produce`, `consume`, `sub` and `peek`. Included only by command_line.cpp, like
+/// The commands `produce`, `consume`, `sub`, `peek` and `trace`. Included only by command_line.cpp, like
 /// command_options.hpp. Layer: cli.
 #pragma once
 
@@ -142,6 +142,28 @@ inline void add_peek(CLI::App* app, Parsed& parsed) {
   add_peek_options(verb, *peek);
   verb->callback(
       [&parsed, peek] { parsed.command = [&parsed, peek] { return run_peek(parsed.common, *peek); }; });
+}
+
+inline void add_trace(CLI::App* app, Parsed& parsed) {
+  auto asked = std::make_shared<TraceRequest>();
+  CLI::App* verb = add_verb(
+      app, parsed, "trace", "show the states of one message",
+      "  lightq trace orders 1042\n  lightq trace orders 1042 --json | jq .groups\n\n"
+      "States in a group: ready, in_flight, retrying, parked, dead_waiting, dead_letter, done, expired,\n"
+      "skipped (by a seek or purge), before_group, lost. It changes nothing.");
+  topic_argument(verb, asked->topic);
+  verb->add_option_function<std::string>(
+          "offset",
+          [asked](const std::string& text) {
+            const auto offset = parse_offset(text);
+            if (!offset) throw CLI::ValidationError("offset", "'" + text + "' is not an OFFSET");
+            asked->offset = *offset;
+          },
+          "the message's offset")
+      ->type_name("OFFSET")
+      ->required();
+  verb->callback(
+      [&parsed, asked] { parsed.command = [&parsed, asked] { return run_trace(parsed.common, *asked); }; });
 }
 
 }  // namespace lightq::cli

@@ -27,10 +27,15 @@ Result<Definitions> definitions_of(Client& client, bool& sees_users) {
   for (const TopicListing& topic : *topics) {
     TopicDefinitions& made =
         definitions.topics.emplace_back(TopicDefinitions{topic.topic, topic.settings, {}});
+    for (const protocol::GroupListing& group : topic.groups)
+      made.groups.emplace_back(group.group, group.settings);
+    // Groups of a broker that does not list them.
     const auto known = std::ranges::find(*stats, topic.topic, &TopicStats::topic);
     if (known == stats->end()) continue;
     for (const GroupStats& group : known->groups)
-      if (!group.group.empty() && group.settings != protocol::default_group_settings)
+      if (!group.group.empty() && group.settings != protocol::default_group_settings &&
+          std::ranges::find(made.groups, group.group, [](const auto& each) { return each.first; }) ==
+              made.groups.end())
         made.groups.emplace_back(group.group, group.settings);
   }
   auto users = client.list_users();

@@ -215,6 +215,18 @@ void CommandHandler::execute(protocol::SeekGroup request, const Answer& answer) 
       }));
 }
 
+void CommandHandler::execute(protocol::Trace request, const Answer& answer) {
+  const Exchange exchange{"trace", answer};
+  permissions_.permit_topic(
+      request.topic, {protocol::Right::consume, GroupScope::of({})}, std::move(request.user),
+      request.as_admin, answer,
+      exchange.permitted(
+          [=, this, topic = request.topic, offset = Offset{request.offset}](const Asker& asker) {
+            operations_.stats().trace(asker, topic, offset,
+                                      exchange.reply<protocol::MessageTrace>(std::identity()));
+          }));
+}
+
 void CommandHandler::execute(protocol::ListDead request, const Answer& answer) {
   const Exchange exchange{"list_dead", answer};
   const DeadListWish wish{std::move(request.filter), request.after_offset,

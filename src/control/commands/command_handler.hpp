@@ -49,6 +49,7 @@ class CommandHandler {
   void execute(protocol::Purge request, const Answer& answer);
   void execute(protocol::SetGroup request, const Answer& answer);
   void execute(protocol::SeekGroup request, const Answer& answer);
+  void execute(protocol::Trace request, const Answer& answer);
   void execute(protocol::ListDead request, const Answer& answer);
   void execute(protocol::RetryDead request, const Answer& answer);
   void execute(protocol::PurgeDead request, const Answer& answer);

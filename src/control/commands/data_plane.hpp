@@ -122,6 +122,10 @@ class DataPlane {
   /// group_not_found.
   virtual void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
                          Done<protocol::DeadPage> done) = 0;
+  /// Returns the trace of one message of a topic that stores messages. In-flight messages have the
+  /// numbers of their consumers' users, and no names. `letter_topic` is the dead-letter topic of each group
+  /// in which the message may have died. Errors: invalid_request (no such message yet), io_error.
+  virtual void trace(TopicId topic, Offset offset, Done<protocol::MessageTrace> done) = 0;
   /// Counts, retries or purges dead messages. If groups are stored on disk, the effect is durable when
   /// `done` is called. Errors: as for list_dead; io_error, no_space.
   virtual void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,

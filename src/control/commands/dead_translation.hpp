@@ -87,6 +87,14 @@ inline protocol::DeadPage shown(const DeadList& list) {
   return page;
 }
 
+inline protocol::MessageTrace shown(TracedMessage traced) {
+  for (TracedInGroup& group : traced.groups) {
+    if (group.death) group.trace.death = shown(*group.death);
+    traced.trace.groups.push_back(std::move(group.trace));
+  }
+  return std::move(traced.trace);
+}
+
 constexpr LetterAction letter_action_of(DeadWish::What what) {
   if (what == DeadWish::What::retry) return LetterAction::give_back;
   return what == DeadWish::What::purge ? LetterAction::purge : LetterAction::count;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "access/authenticator.hpp"
@@ -50,6 +51,9 @@ class Operations {
   void change_limits(const CreationLimits& limits);
   /// Replaces the templates. Topics that exist stay.
   void change_templates(TopicTemplates templates) { settings_.templates = std::move(templates); }
+
+  /// Sets the CURVE key that later replies to `join` name.
+  void change_server_key(std::string key) { settings_.server_key = std::move(key); }
 
   [[nodiscard]] TopicOperations& topics() { return topics_; }
   [[nodiscard]] EndpointOperations& endpoints() { return endpoints_; }

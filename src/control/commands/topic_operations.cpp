@@ -1,7 +1,10 @@
 /// The operations on topics. Layer: control.
 #include "control/commands/topic_operations.hpp"
 
+#include <string>
 #include <utility>
+
+#include <lightq/base/batch.hpp>
 
 #include "admission/turn_work.hpp"
 #include "control/catalogue/catalogue_settings.hpp"
@@ -16,6 +19,15 @@ constexpr std::size_t bring_up_at_once = 256;
 
 /// A line of the broker's log names at most this many topics, and states the number of the others.
 constexpr std::size_t open_topics_named = 20;
+
+/// Returns the reason why a topic can store no message with this capacity; nothing if it can.
+std::optional<Error> objection_to_capacity(std::uint64_t capacity_bytes) {
+  constexpr std::uint64_t smallest_batch = batch_layout::header_bytes + record_bytes(0);
+  if (capacity_bytes == 0 || capacity_bytes >= smallest_batch) return std::nullopt;
+  return Error{ErrorCode::invalid_request, "capacity_bytes: no message fits into " +
+                                               std::to_string(capacity_bytes) + " bytes; the least is " +
+                                               std::to_string(smallest_batch) + ", and 0 means no limit"};
+}
 
 }  // namespace
 
@@ -56,6 +68,7 @@ std::optional<Error> TopicOperations::objection_to(const NewTopic& topic, std::u
   const std::string& name = topic.name.text();
   if (parts_.catalogue.state().find(name) != nullptr || quota_.is_coming(name))
     return Error{ErrorCode::topic_already_exists, "topic already exists"};
+  if (const auto refused = objection_to_capacity(topic.settings.capacity_bytes)) return refused;
   if (const auto full = quota_.objection_to_maker(maker)) return full;
   if (const auto refused = quota_.objection_to_ring(topic.settings)) return refused;
   return objection_to_user(topic.user.user_id);
@@ -170,7 +183,12 @@ TopicList TopicOperations::list(const Asker& asker) const {
     if (!may_see) continue;
     const auto& settings = entry.definition.settings;
     const bool by_broker = parts_.settings.open_topics;
-    list.topics.push_back({name, settings, settings.open || by_broker, by_broker});
+    auto& listing = list.topics.emplace_back(
+        protocol::TopicListing{name, settings, settings.open || by_broker, by_broker});
+    for (const auto& [group, setup] : entry.definition.groups) {
+      TurnWork::add(TurnWork::range_passed);
+      if (!is_default(setup)) listing.groups.push_back({group, setup.settings});
+    }
   }
   return list;
 }
@@ -195,6 +213,7 @@ void TopicOperations::change(const TopicName& name, const protocol::TopicChange&
     return done(Error{ErrorCode::invalid_request,
                       "capacity_bytes, retention_...: only for broker_type file, queue_file; the capacity of "
                       "a queue is its ring_bytes, which cannot change after the topic was created"});
+  if (const auto refused = objection_to_capacity(change.capacity_bytes.value_or(0))) return done(*refused);
   // The catalogue records it first, so that it survives a restart.
   if (const auto kept = put_topic_change(parts_.catalogue, id.value(), change); !kept)
     return done(kept.error());

@@ -12,6 +12,7 @@
 #include "admission/range_budget.hpp"
 #include "delivery/state/member_fronts.hpp"
 #include "delivery/state/member_turns.hpp"
+#include "delivery/state/position_moves.hpp"
 
 namespace lightq::broker {
 
@@ -26,6 +27,7 @@ struct GroupRoll {
   std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< number of members by user; no entry has 0
   std::uint64_t ranges_walked = 0;                            ///< since the start: in search of due messages
   std::uint64_t members_joined = 0;                           ///< since the start
+  PositionMoves moves;                                        ///< how the group's position was moved
 };
 
 /// The sums that deliveries and acknowledgements use. The members update them at each change, so that reading

@@ -14,6 +14,7 @@
 #include "delivery/topic.hpp"
 #include "store/topic_store.hpp"
 #include "topic/runtime/cursor_saves.hpp"
+#include "topic/runtime/message_tracing.hpp"
 #include "topic/runtime/topic_activity.hpp"
 #include "topic/runtime/topic_purges.hpp"
 #include "topic/runtime/topic_reads.hpp"
@@ -75,6 +76,10 @@ class TopicCommands {
   /// key it reads the messages from the log; see messages_with_key. Errors: group_not_found.
   Result<DeadList> list_dead(const std::string& group, const DeadFilter& filter, Offset from,
                              std::size_t most);
+  /// Returns the trace of a message: see trace_message.
+  Result<TracedMessage> trace(Offset message, const ClockReading& clocks) {
+    return trace_message(topic_, reads_, message, clocks);
+  }
   /// Acts on the group's dead messages from offset `from` on, for about a millisecond. Call again from the
   /// result's `next`, and at last answer_when_saved. If the result is pending, `next` can be read when
   /// TopicReads reports it. Errors: as for list_dead.

@@ -20,6 +20,7 @@
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_schedules.hpp>
+#include <lightq/protocol/json_trace.hpp>
 #include <lightq/protocol/stats_fields.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -48,6 +49,7 @@ struct ReplyWriter {
   OrderedJson operator()(const ReloadReply& reply) const { return written("reload", reply); }
   OrderedJson operator()(const StatsAllReply& reply) const { return written("stats_all", reply); }
   OrderedJson operator()(const DeadPage& reply) const { return written("list_dead", reply); }
+  OrderedJson operator()(const MessageTrace& reply) const { return written("trace", reply); }
   OrderedJson operator()(const DelayedPage& reply) const { return written("list_delayed", reply); }
   OrderedJson operator()(const SchedulePage& reply) const { return written("list_schedules", reply); }
   template <typename AnyStats>
@@ -141,6 +143,11 @@ struct ReplyReader {
       page.continue_after = fields.number("continue_after", 0, ~std::uint64_t{0}, 0);
     page.unreadable = fields.number("unreadable", 0, ~std::uint64_t{0}, 0);
     return page;
+  }
+  Reply operator()(const Trace&) const {
+    MessageTrace trace;
+    visit_fields(trace, FieldLoader{object, fields});
+    return trace;
   }
   Reply operator()(const ListDelayed&) const {
     DelayedPage page;

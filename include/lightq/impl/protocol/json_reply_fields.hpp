@@ -19,6 +19,7 @@
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_schedules.hpp>
+#include <lightq/protocol/json_trace.hpp>
 #include <lightq/protocol/stats_fields.hpp>
 
 namespace lightq::inline v1::protocol::detail {
@@ -75,6 +76,13 @@ void visit_fields(S& tls, Visit&& visit) {
 }
 
 template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, GroupListing>
+void visit_fields(S& listing, Visit&& visit) {
+  visit("group", listing.group);
+  visit("settings", listing.settings);
+}
+
+template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, TopicListing>
 void visit_fields(S& listing, Visit&& visit) {
   visit("topic", listing.topic);
@@ -82,6 +90,7 @@ void visit_fields(S& listing, Visit&& visit) {
   visit("open", listing.open);
   visit("open_by_broker", listing.open_by_broker);
   visit("settings", listing.settings);
+  if (!std::is_const_v<S> || !listing.groups.empty()) visit("groups", listing.groups);
 }
 
 template <typename S, typename Visit>
@@ -307,6 +316,7 @@ struct FieldWriter {
     to[name] = to_word(value);
   }
   void operator()(const char* name, const GroupSettings& settings) const { put(name, settings); }
+  void operator()(const char* name, const DeadMessage& death) const { put(name, death); }
   void operator()(const char* name, Timestamp time) const { to[name] = time.us; }
   void operator()(const char* name, const Rights& rights) const { to[name] = right_words_of(rights); }
   void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
@@ -375,6 +385,21 @@ struct FieldLoader {
   }
   void operator()(const char* name, DeadCause& value) const {
     value = fields.word<DeadCause>(name, "attempts, rejected, expired", value);
+  }
+  void operator()(const char* name, MessageState& value) const {
+    value = fields.word<MessageState>(name, message_state_words, value);
+  }
+  void operator()(const char* name, StoredState& value) const {
+    value = fields.word<StoredState>(name, "stored, carried, dropped, damaged", value);
+  }
+  void operator()(const char* name, MovedBy& value) const {
+    value = fields.word<MovedBy>(name, "none, seek, purge", value);
+  }
+  void operator()(const char* name, std::optional<DeadMessage>& death) const {
+    if (object.contains(name)) load(name, death.emplace());
+  }
+  void operator()(const char* name, std::optional<std::uint64_t>& value) const {
+    if (fields.has(name)) value = fields.number(name, 0, ~std::uint64_t{0}, 0);
   }
   void operator()(const char* name, GroupSettings& settings) const { load(name, settings); }
   void operator()(const char* name, DelayedState& value) const {

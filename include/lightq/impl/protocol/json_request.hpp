@@ -197,6 +197,14 @@ inline Result<Request> read_list_dead(FieldReader& fields) {
   return Request(std::move(asked));
 }
 
+inline Result<Request> read_trace(FieldReader& fields) {
+  auto [user, topic, as_admin] = read_on_topic(fields);
+  if (!fields.has("offset")) fields.fail("offset", "missing; must be the offset of a message");
+  const auto offset = fields.number("offset", 0, number_max, 0);
+  if (fields.error()) return *fields.error();
+  return Request(Trace{std::move(user), std::move(topic), offset, as_admin});
+}
+
 /// Reads `retry_dead` or `purge_dead`.
 template <typename Asked>
 Result<Request> read_of_dead(FieldReader& fields) {
@@ -342,11 +350,12 @@ inline std::optional<Result<Request>> read_user_request(std::string_view cmd, Fi
   return std::nullopt;
 }
 
-/// Reads a command on groups and their dead messages; returns nothing for any other command.
+/// Reads a command on groups, their messages and dead messages; returns nothing for any other command.
 inline std::optional<Result<Request>> read_group_request(std::string_view cmd, FieldReader& fields) {
   if (cmd == "delete_group") return read_delete_group(fields);
   if (cmd == "set_group") return read_set_group(fields);
   if (cmd == "seek_group") return read_seek_group(fields);
+  if (cmd == "trace") return read_trace(fields);
   if (cmd == "list_dead") return read_list_dead(fields);
   if (cmd == "retry_dead") return read_of_dead<RetryDead>(fields);
   if (cmd == "purge_dead") return read_of_dead<PurgeDead>(fields);

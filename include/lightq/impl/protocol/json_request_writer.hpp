@@ -101,6 +101,11 @@ struct RequestWriter {
     if (request.preview) to["preview"] = true;
     write_credentials(to, request.user, request.as_admin);
   }
+  void operator()(const Trace& request) const {
+    to["topic"] = request.topic.text();
+    to["offset"] = request.offset;
+    write_credentials(to, request.user, request.as_admin);
+  }
   void operator()(const ListDead& request) const {
     write_of_group(request);
     write_dead_filter(to, request.filter);
