@@ -5,11 +5,14 @@
 
 #include <stdexcept>
 
+#include "peers/run_children.hpp"
 #include "support/posix.hpp"
 
 namespace lightq::bench {
 namespace {
 
+constexpr std::chrono::seconds listen_time_max{5};
+constexpr std::chrono::milliseconds look_interval{5};
 constexpr std::uint64_t reply_number_max = 1ull << 62;
 
 [[noreturn]] void throw_unexpected(const redisReply& reply) {
@@ -39,8 +42,13 @@ const redisReply& element_of(const redisReply& reply, std::size_t index) {
 RedisConnection::RedisConnection(const std::string& socket_path) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(peer_patience).count();
   const timeval patience{static_cast<time_t>(seconds), 0};
-  context_.reset(redisConnectUnixWithTimeout(socket_path.c_str(), patience));
-  if (!context_) throw std::runtime_error("hiredis has no memory");
+  // The server listens here a moment after it listens on its port.
+  const Clock::time_point give_up = Clock::now() + listen_time_max;
+  do {
+    context_.reset(redisConnectUnixWithTimeout(socket_path.c_str(), patience));
+    if (!context_) throw std::runtime_error("hiredis has no memory");
+    if (context_->err != 0) sleep_exactly(look_interval);
+  } while (context_->err != 0 && Clock::now() < give_up);
   if (context_->err != 0 || redisSetTimeout(context_.get(), patience) != REDIS_OK) throw_lost();
 }
 
