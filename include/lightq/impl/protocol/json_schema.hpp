@@ -50,6 +50,15 @@ inline const char* schema_name(const GroupSettings&) {
 inline const char* schema_name(const TopicListing&) {
   return "TopicListing";
 }
+inline const char* schema_name(const GroupListing&) {
+  return "GroupListing";
+}
+inline const char* schema_name(const GroupTrace&) {
+  return "GroupTrace";
+}
+inline const char* schema_name(const TracedHeader&) {
+  return "TracedHeader";
+}
 inline const char* schema_name(const UserListing&) {
   return "UserListing";
 }
@@ -243,6 +252,7 @@ inline OrderedJson fields_of_reply(std::string_view cmd, bool is_of_broker, Orde
   if (cmd == "reload") return schema_of_reply<ReloadReply>(definitions);
   if (cmd == "stats_all") return schema_of_reply<StatsAllReply>(definitions);
   if (cmd == "list_dead") return schema_of_reply<DeadPage>(definitions);
+  if (cmd == "trace") return schema_of_reply<MessageTrace>(definitions);
   if (cmd == "list_delayed") return schema_of_reply<DelayedPage>(definitions);
   if (cmd == "list_schedules") return schema_of_reply<SchedulePage>(definitions);
   if (cmd != "stats") return schema_of_ok_reply(cmd, definitions);
