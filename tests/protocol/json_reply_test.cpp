@@ -82,7 +82,8 @@ MessageTrace full_trace() {
     trace.groups.push_back(
         {.group = "g", .state = static_cast<MessageState>(state), .moved_by = MovedBy::purge});
   trace.groups[0].deliveries = 2;
-  trace.groups[1] = {.state = MessageState::in_flight,
+  trace.groups[1] = {.group = "g",
+                     .state = MessageState::in_flight,
                      .deliveries = 1,
                      .due_ms = 9,
                      .consumer = 0,
