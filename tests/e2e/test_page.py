@@ -369,7 +369,7 @@ def test_a_page_that_was_just_opened_has_the_course_and_the_members(page, http, 
     page.log_in(url, ADMIN, ADMIN_PASSWORD)
     page.until("document.querySelector('.sparkline .in').getAttribute('d').split('L').length > 2", "a curve from before the page was opened")
     for name in ("Memory", "Disk free"):
-        page.until(f"[...document.querySelectorAll('.tile')].some((each) => /^{name}\\s+[\\d.,]+ \\w+ \\/ [\\d.,]+ \\w+$/.test(each.innerText))", f"{name} and its limit")
+        page.until(f"[...document.querySelectorAll('.tile')].some((each) => /^{name}\\s+[\\d.,]+ \\w+\\s+of [\\d.,]+ \\w+$/.test(each.innerText))", f"{name} and its limit")
     show(page, "#/topic/orders")
     page.until("/[1-9]\\d*\\.\\d msg/.test(document.querySelector('.scale').innerText)", "a rate from before the page was opened")
     page.run("(() => { const each = document.querySelector('.choices select'); each.value = 'waiting'; each.dispatchEvent(new Event('change')); })()")

@@ -126,6 +126,7 @@ class StatsStreamTest : public ::testing::Test {
                                },
                            .control_connections = {},
                            .http_connections = {},
+                           .disk = {},
                            .asker = {},
                            .reply = [this](HttpResponse response) { response_ = std::move(response); },
                            .send_more = {},

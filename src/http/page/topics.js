@@ -216,15 +216,17 @@ export class TopicsView {
     links[to].closest('.row').scrollIntoView({block: 'nearest'});
   }
 
-  tile(id, name, text, level = '') {
+  tile(id, name, text, level = '', most = null) {
     if (!this.tileOf.has(id)) {
       const value = element('strong');
-      const node = element('a', {class: 'tile', href: '#/broker'}, element('span', {}, name), value);
-      this.tileOf.set(id, {node, value});
+      const limit = most === null ? null : element('small');
+      const node = element('a', {class: 'tile', href: '#/broker'}, element('span', {}, name), value, limit);
+      this.tileOf.set(id, {node, value, limit});
       this.tiles.append(node);
     }
-    const {node, value} = this.tileOf.get(id);
+    const {node, value, limit} = this.tileOf.get(id);
     setText(value, text);
+    if (limit) setText(limit, `of ${most}`);
     node.className = 'tile ' + level;
   }
 
@@ -240,14 +242,14 @@ export class TopicsView {
     const isTight = process.open_descriptors > 0.8 * process.descriptors_max;
     this.tile('connections', 'Connections', count(Object.values(state.connections || {}).reduce((total, each) => total + each, 0)));
     const isHeavy = process.resident_bytes > 0.8 * process.memory_max_bytes;
-    this.tile('memory', 'Memory', `${bytes(process.resident_bytes)} / ${bytes(process.memory_max_bytes)}`, isHeavy ? 'alarm' : '');
+    this.tile('memory', 'Memory', bytes(process.resident_bytes), isHeavy ? 'alarm' : '', bytes(process.memory_max_bytes));
     const disk = state.disk;
     if (disk) {
       const isFull = disk.free_bytes < disk.free_bytes_min;
-      this.tile('disk', 'Disk free', `${bytes(disk.free_bytes)} / ${bytes(disk.size_bytes)}`,
-        isFull ? 'alarm' : disk.free_bytes < 2 * disk.free_bytes_min ? 'warn' : '');
+      this.tile('disk', 'Disk free', bytes(disk.free_bytes),
+        isFull ? 'alarm' : disk.free_bytes < 2 * disk.free_bytes_min ? 'warn' : '', bytes(disk.size_bytes));
     }
-    this.tile('files', 'Descriptors', `${short(process.open_descriptors)} / ${short(process.descriptors_max)}`, isTight ? 'alarm' : '');
+    this.tile('files', 'Descriptors', short(process.open_descriptors), isTight ? 'alarm' : '', short(process.descriptors_max));
     const refusals = Object.values(state.broker.limits_reached).reduce((total, each) => total + each, 0);
     this.tile('limits', 'Refusals', count(refusals), refusals > 0 ? 'warn' : '');
   }
