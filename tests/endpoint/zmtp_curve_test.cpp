@@ -313,7 +313,7 @@ TEST_F(ZmtpCurveTest, PublicKeysOfLowOrderAreRefused) {
   std::fill_n(data.begin() + 74, 32, std::byte{0});  // a point of low order
   Bytes welcome;
   EXPECT_EQ(server.take_hello(data, welcome), CurveOutcome::malformed);
-  EXPECT_FALSE(CurveBox::between(server_, CurvePublicKey{}).has_value());
+  EXPECT_FALSE(CurveBox::between(*server_.held().current, CurvePublicKey{}).has_value());
   EXPECT_FALSE(CurveClient(client_, CurvePublicKey{}).take_welcome(Bytes(160)));
 }
 
