@@ -123,7 +123,7 @@ std::vector<std::string> invocation(const std::string& command) {
   if (command == "group set") words.insert(words.end(), {"g", "--dead-letter-topic", "d"});
   if (command == "group info") words.emplace_back("g");
   if (command == "group reset") words.insert(words.end(), {"g", "--to", "latest"});
-  if (command == "dlq show" || command == "delayed show") words.emplace_back("0");
+  if (command == "dlq show" || command == "delayed show" || command == "trace") words.emplace_back("0");
   if (command == "delayed cancel" || command == "delayed hurry" || command == "delayed reschedule")
     words.insert(words.end(), {"--id", "i"});
   if (command.starts_with("schedule ") && command != "schedule list") words.emplace_back("t");
