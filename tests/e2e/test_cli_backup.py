@@ -181,6 +181,15 @@ def test_a_backup_in_one_file_is_restored_directly_or_unpacked(archive, restored
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["monday.tar", "unpacked"], "something was left"
 
 
+def test_of_two_backups_with_one_name_one_fails(archive, lightq, tmp_path):  # noqa: F811
+    both = [lightq.begin("backup", str(tmp_path / "both.tar")) for _ in range(2)]
+    said = [each.communicate(timeout=DEADLINE) for each in both]
+    assert sorted(each.returncode for each in both) == [0, 1], said
+    assert b"exist" in b"".join(errors for _, errors in said)
+    run("restore", tmp_path / "both.tar", "--dry-run")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["both.tar", "monday.tar"], "something was left"
+
+
 def entries_of(archive):
     with tarfile.open(archive) as opened:
         return [(entry, opened.extractfile(entry).read()) for entry in opened]

@@ -83,9 +83,10 @@ class Consumer:
             return typing.cast(typing.List[Message], messages)
 
     def ack_many(self, messages: typing.Iterable[Message]) -> None:
-        """Acknowledges messages of this consumer, as `Message.ack` does for each."""
+        """Acknowledges messages of this consumer, as `Message.ack` does for each. Raises InvalidArgument, and acknowledges
+        none, if one is of another consumer."""
         with self._driver.call:
-            self._core.ack_many(messages)
+            self._core.ack_many(messages, self)
             if self._core.is_due:
                 self._driver.step(0)
 

@@ -51,6 +51,10 @@ class BaseMessage:
         self.revoked = False  # the broker has taken it back, or the connection has ended
         self.settled = False
 
+    def is_of(self, settler: Settler) -> bool:
+        """Tells whether this part of a consumer has received the message."""
+        return self._settler is settler
+
     @property
     def delivery(self) -> int:
         """How often the message was delivered, including this time; 0 of a message that was read."""

@@ -91,14 +91,17 @@ def test_a_redelivered_message_comes_alone():
     assert taken == [[3, 4], [7], [8], [9], []]
 
 
-def test_acknowledgements_of_many_ignore_settled_and_foreign_messages():
+def test_acknowledgements_of_many_ignore_settled_messages_and_refuse_foreign_ones():
     script, other = consumer(), consumer()
     for each in script, other:
         each.say(delivered(0, 3))
     own, foreign = script.core.take_many(9, 0.0), other.core.take_many(9, 0.0)
     own[1].retry()
     script.link.out.clear()
-    script.core.ack_many([*own, *foreign])
+    with pytest.raises(InvalidArgument):
+        script.core.ack_many([*own, *foreign], script.core)
+    assert not any(message.settled for message in [own[0], own[2], *foreign])
+    script.core.ack_many(own, script.core)
     script.core.flush()
     frame = session_frames.decode(bytes(script.link.out))
     assert (frame[0], frame[4]["ranges"]) == ("acknowledge", [[0, 1], [2, 3]])

@@ -1,8 +1,11 @@
 /// `lightq backup`: copies a broker's data while it runs. Layer: cli.
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -251,9 +254,19 @@ class BackupRun {
   Result<void> finish_file() {
     const std::string unfinished = path_.string() + ".tar";
     Result<void> done = write_backup_file(path_, manifest_, unfinished, storage_);
-    if (done) done = storage_.rename(unfinished, to_.string());
+    if (done) done = rename_to_new(unfinished);
     if (!done) (void)storage_.unlink(unfinished);
     return done ? storage_.sync_directory(log::parent_of(to_.string())) : done;
+  }
+
+  /// Gives the file its name, unless another file has taken the name meanwhile.
+  Result<void> rename_to_new(const std::string& unfinished) {
+    const int failed = ::renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, to_.c_str(), RENAME_NOREPLACE);
+    if (failed == 0) return {};
+    if (errno == EEXIST) return Error{ErrorCode::in_use, to_.string() + " exists by now: name another file"};
+    if (errno != EINVAL && errno != ENOSYS)
+      return Error{ErrorCode::io_error, "cannot rename " + unfinished, errno};
+    return storage_.rename(unfinished, to_.string());  // a file system that cannot promise it
   }
 
   Result<void> finish_directory() {

@@ -161,9 +161,10 @@ class Consumer:
         return typing.cast(typing.List[Message], messages)
 
     def ack_many(self, messages: typing.Iterable[Message]) -> None:
-        """Acknowledges messages of this consumer, as `Message.ack` does for each."""
+        """Acknowledges messages of this consumer, as `Message.ack` does for each. Raises InvalidArgument, and acknowledges
+        none, if one is of another consumer."""
         driver = self._settler.opened()
-        self._core.ack_many(messages)
+        self._core.ack_many(messages, self._settler)
         driver.kick()
 
     async def _wait(self, timeout: typing.Optional[float], count: int) -> Driver:

@@ -8,7 +8,7 @@ import math
 import typing
 
 from ..errors import ConnectionLost, Error, InvalidArgument, ProtocolViolation, error_of
-from ..message import Attributes, BaseMessage, Delivery
+from ..message import Attributes, BaseMessage, Delivery, Settler
 from . import batch, frames, policy
 from .credit import Credit
 from .frames import Frame
@@ -331,8 +331,12 @@ class Consuming(Channel):
             acks.append(offset)
             self._ack_count += 1
 
-    def ack_many(self, messages: typing.Iterable[BaseMessage]) -> None:
-        for message in messages:
+    def ack_many(self, messages: typing.Iterable[BaseMessage], settler: Settler) -> None:
+        """Acknowledges messages of `settler`. Raises InvalidArgument, and changes nothing, if one is not."""
+        own = list(messages)
+        if not all(message.is_of(settler) for message in own):
+            raise InvalidArgument("ack_many takes only messages that this consumer has received")
+        for message in own:
             if not message.settled:
                 self.ack(message)
 
