@@ -73,6 +73,9 @@ class Operation:
         headers = {parameter["name"]: header_values() for parameter in self.parameters if parameter["in"] == "header"}
         media = {media for response in self.described["responses"].values() for media in self.document.resolved(response).get("content", {})}
         few = mostly(st.just({}), st.fixed_dictionaries({}, optional=query))
+        needed = {parameter["name"]: mostly(st.sampled_from(names[parameter["name"]]), query[parameter["name"]])
+                  for parameter in self.parameters if parameter["in"] == "query" and parameter.get("required")}
+        few = st.builds(lambda more, own: {**more, **own}, few, mostly(st.fixed_dictionaries(needed), st.just({})))
         return st.builds(self.request, st.fixed_dictionaries(path), few, mostly(st.just({}), st.fixed_dictionaries(
             {"Accept": st.sampled_from(sorted(media))}, optional=headers)), self.contents(content, members))
 

@@ -32,7 +32,8 @@ CONTENTS = {
     "grant_of_user_id_of_all": {"topic": "*", "rights": ["consume"]}, "revoke_of_user_id_of_all": {"topic": "*", "rights": ["consume"]},
 }
 WANTED = {"create_topic": {"topic": ["new", "newer"]}, "create_user_of_user_id_of_all": {"user_id": ["carl", "dora"]},
-          "set_password": {"topic": ["owned"]}, "delete_topic": {"topic": ["new", "newer"]}}
+          "set_password": {"topic": ["owned"]}, "delete_topic": {"topic": ["new", "newer"]},
+          "trace": {"topic": ["orders"], "offset": ["0"]}}
 # These need something that only another answer names.
 NEVER = {"leave"}
 # Values of members of contents, some of them wrong.

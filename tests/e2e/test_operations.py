@@ -25,6 +25,7 @@ ON_A_TOPIC = {
     "set_group": {"group": "g", "max_attempts": 1},
     "set_topic": {"message_ttl_ms": 60_000},
     "seek_group": {"group": "g", "position": "first"},
+    "trace": {"offset": 0},
     "list_dead": {"group": "g"},
     "retry_dead": {"group": "g"},
     "purge_dead": {"group": "g"},
@@ -198,7 +199,7 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     for cmd in ("pause", "resume", "purge"):
         ask(cmd, topic="d", **USERS)
         ask(cmd, topic="t", group="another", **USERS)
-    for cmd in ("set_topic", "seek_group", "list_delayed", "cancel_delayed", "hurry_delayed", "reschedule_delayed"):
+    for cmd in ("set_topic", "seek_group", "trace", "list_delayed", "cancel_delayed", "hurry_delayed", "reschedule_delayed"):
         ask(cmd, topic="d", **USERS, **ON_A_TOPIC[cmd])
     for cmd in ("list_dead", "retry_dead", "purge_dead"):
         ask(cmd, topic="t", group="another", **USERS)

@@ -61,11 +61,16 @@ Document schema_of_content(const CommandRoute& route, protocol::detail::ObjectSc
 void add_command(const CommandRoute& route, Document& paths, Document& schemas) {
   const bool is_of_broker = route.path.find("{topic}") == std::string_view::npos;
   const auto members = protocol::detail::request_schema(route.cmd);
-  const Document properties = members.take().value("properties", Document::object());
+  const Document whole = members.take();
+  const Document properties = whole.value("properties", Document::object());
+  const Document required = whole.value("required", Document::array());
   Document document = operation(id_of(route), route.path, route.status,
                                 protocol::detail::reply_schema(route.cmd, is_of_broker, schemas));
-  for (const std::string& name : parameter_names(route))
+  for (const std::string& name : parameter_names(route)) {
     document["parameters"].push_back(query_parameter(name, properties.at(name)));
+    if (std::ranges::find(required, Document(name)) != required.end())
+      document["parameters"].back()["required"] = true;
+  }
   if (route.has_content) {
     const Document schema = schema_of_content(route, members);
     document["requestBody"]["content"]["application/json"]["schema"] = schema;
