@@ -64,8 +64,8 @@ class SessionBatches final : public SessionOutgoing {
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
   /// Returns the number of closed batches.
   [[nodiscard]] std::size_t count() const { return kept_.size(); }
-  /// Returns the number of batches that are not confirmed, and that were sent on this connection (also in part)
-  /// or stored on an earlier one.
+  /// Returns the number of batches that are not confirmed, and that were sent on this connection (also in
+  /// part) or stored on an earlier one.
   [[nodiscard]] std::size_t in_flight() const { return cursor_ + (begun_bytes_ > 0 ? 1 : 0); }
   [[nodiscard]] bool all_sent() const { return cursor_ == kept_.size(); }
   /// Returns the number of the first message in a closed batch; nothing if there is no closed batch.
@@ -177,10 +177,10 @@ class SessionBatches final : public SessionOutgoing {
     return remove(0);
   }
 
-  /// Handles the broker's statement that it expects `sequence` next. Sends the batches from there on again, and
-  /// keeps those before it until they are confirmed. If the broker has lost confirmed messages, renumbers all
-  /// batches from `sequence` on, and returns how many messages it has lost; otherwise 0. Returns nothing if no
-  /// batch begins or ends at `sequence`.
+  /// Handles the broker's statement that it expects `sequence` next. Sends the batches from there on again,
+  /// and keeps those before it until they are confirmed. If the broker has lost confirmed messages, renumbers
+  /// all batches from `sequence` on, and returns how many messages it has lost; otherwise 0. Returns nothing
+  /// if no batch begins or ends at `sequence`.
   std::optional<std::uint64_t> continue_from(std::uint64_t sequence) {
     const std::uint64_t first =
         !kept_.empty() && kept_.front()->numbered ? kept_.front()->sequence : next_sequence_;
