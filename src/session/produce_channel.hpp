@@ -119,7 +119,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   std::uint64_t received_ = 0;  // every sequence number before it is in the log
   std::uint64_t flushed_ = 0;
   // Confirmed to the client, at the channel's level. With level flushed, `produce_opened` confirms nothing:
-  // what earlier channels stored is confirmed again once it is durable.
+  // messages of earlier channels are confirmed again once they are durable.
   std::uint64_t told_ = 0;
   Offset next_offset_;
   std::deque<Unflushed> unflushed_;
