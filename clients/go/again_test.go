@@ -182,7 +182,7 @@ func TestBatchesBeforeExpectedAreKeptUntilTheyAreConfirmed(t *testing.T) {
 	b.hasSettled()
 	b.confirm(2, 1)
 	b.hasSettled("0-1 stored")
-	is(t, b.open(7, 1, 0, 2), nil) // a crash of the broker has lost what was not flushed
+	is(t, b.open(7, 1, 0, 2), nil) // a crash of the broker has lost the batches that were not flushed
 	b.work(later())
 	b.hasSent("1:b", "2:c")
 	if b.core.lost != 0 {

@@ -226,7 +226,7 @@ func (p *producing) cut(expected uint64) {
 	}
 }
 
-// skipStored does not send again what is stored. It is in flight until the broker confirms it.
+// skipStored does not send stored batches again. They are in flight until the broker confirms them.
 func (p *producing) skipStored(expected uint64) {
 	for len(p.waiting) > 0 && p.waiting[0].isSent && p.waiting[0].sequenceEnd() <= expected {
 		each := p.waiting[0]

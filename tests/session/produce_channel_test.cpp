@@ -1,4 +1,4 @@
-/// Tests of a producer's channel: what it confirms of the messages that earlier channels have stored.
+/// Tests of a producer's channel: its confirms of messages that earlier channels have stored.
 #include "session/produce_channel.hpp"
 
 #include <gtest/gtest.h>

@@ -92,7 +92,7 @@ def test_batches_before_expected_are_kept_until_they_are_confirmed():
     assert broker.sent == [(2, [b"c"])] and broker.settled == []
     broker.confirm(2, 1)
     assert broker.settled == [(0, 1, None)]
-    broker.open(1, level=2).work()  # a crash of the broker has lost what was not flushed
+    broker.open(1, level=2).work()  # a crash of the broker has lost the batches that were not flushed
     assert broker.sent == [(1, [b"b"]), (2, [b"c"])] and broker.core.lost == 0
     broker.confirm(3, 3)
     assert broker.settled == [(0, 1, None), (1, 2, None), (2, 3, None)]

@@ -240,7 +240,7 @@ class Producing(Channel):
         self._waiting = batches
 
     def _skip_stored(self, expected: int) -> None:
-        """Does not send again what is stored. It is in flight until the broker confirms it."""
+        """Does not send stored batches again. They are in flight until the broker confirms them."""
         while self._waiting and 0 <= self._waiting[0].sequence and self._waiting[0].sequence_end <= expected:
             each = self._waiting.popleft()
             self._flight.append(each)
