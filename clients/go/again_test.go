@@ -163,16 +163,78 @@ func TestUnconfirmedBatchesAreSentAgainAsTheyWere(t *testing.T) {
 	b.hasSettled("0-2 stored", "2-3 stored")
 }
 
-func TestBatchesBeforeExpectedAreSentAgainUntilTheyAreConfirmed(t *testing.T) {
-	b := newScriptedBroker(t, producerOptions{}) // at level flushed, a stored batch is not confirmed yet
+// flushedWith returns a broker that confirms at level flushed, and a producer that has sent these batches.
+func flushedWith(t *testing.T, bodies ...string) *scriptedBroker {
+	t.Helper()
+	b := newScriptedBroker(t, producerOptions{})
 	is(t, b.open(7, 0, 0, 2), nil)
-	b.send("a")
-	b.send("b")
-	is(t, b.open(7, 1, 0, 2), nil)
+	for _, body := range bodies {
+		b.send(body)
+	}
+	return b
+}
+
+func TestBatchesBeforeExpectedAreKeptUntilTheyAreConfirmed(t *testing.T) {
+	b := flushedWith(t, "a", "b", "c") // at level flushed, a stored batch is not confirmed yet
+	is(t, b.open(7, 2, 0, 2), nil)
 	b.work(later())
-	b.hasSent("0:a", "1:b")
+	b.hasSent("2:c")
+	b.hasSettled()
 	b.confirm(2, 1)
 	b.hasSettled("0-1 stored")
+	is(t, b.open(7, 1, 0, 2), nil) // a crash of the broker has lost the batches that were not flushed
+	b.work(later())
+	b.hasSent("1:b", "2:c")
+	if b.core.lost != 0 {
+		t.Error(b.core.lost)
+	}
+	b.confirm(3, 3)
+	b.hasSettled("0-1 stored", "1-2 stored", "2-3 stored")
+}
+
+func TestAConfirmMayFollowTheOpeningWithoutABatch(t *testing.T) {
+	b := flushedWith(t, "a", "b")
+	is(t, b.open(7, 2, 0, 2), nil)
+	b.confirm(2, 2)
+	b.work(later())
+	b.hasSent()
+	b.hasSettled("0-1 stored", "1-2 stored")
+	is(t, b.open(7, 2, 0, 2), nil)
+	b.confirm(2, 2)
+	b.send("c")
+	b.hasSent("2:c")
+}
+
+func TestWhatIsReceivedBeforeTheOpeningIsConfirmedByIt(t *testing.T) {
+	b := opened(t, producerOptions{}, 0)
+	b.send("a")
+	b.send("b")
+	is(t, b.open(7, 1, 0, 1), nil)
+	b.work(later())
+	b.hasSent("1:b")
+	b.hasSettled("0-1 stored")
+}
+
+func TestAProducerFinishesAlthoughEachConnectionEndsAfterOneBatch(t *testing.T) {
+	b := flushedWith(t)
+	const batches = 30
+	for number := 0; number < batches; number++ {
+		b.send(fmt.Sprint("m", number))
+	}
+	for stored := 0; stored < batches; stored++ {
+		is(t, b.open(7, uint64(stored), 0, 2), nil)
+		b.work(later())
+		if len(b.sent) != batches-stored || b.sent[0] != fmt.Sprint(stored, ":m", stored) {
+			t.Fatal(stored, b.sent)
+		}
+	}
+	is(t, b.open(7, batches, 0, 2), nil)
+	b.work(later())
+	b.hasSent()
+	b.confirm(batches, batches)
+	if len(b.settled) != batches || b.core.bytes != 0 {
+		t.Error(b.settled, b.core.bytes)
+	}
 }
 
 func TestABatchThatExpectedDividesIsCut(t *testing.T) {
@@ -180,7 +242,7 @@ func TestABatchThatExpectedDividesIsCut(t *testing.T) {
 	b.send("a", "b", "c")
 	is(t, b.open(7, 1, 0, 1), nil)
 	b.work(later())
-	b.hasSent("0:a", "1:bc")
+	b.hasSent("1:bc")
 	b.confirm(3, 0)
 	b.hasSettled("0-1 stored", "1-3 stored")
 }
@@ -207,8 +269,7 @@ func TestAnotherIdOrEpochChangesWhatWaits(t *testing.T) {
 	b.send("b")
 	is(t, b.open(7, 1001, 1, 1), nil)
 	b.work(later())
-	b.hasSent("1000:a", "1001:b")
-	b.confirm(1001, 0)
+	b.hasSent("1001:b")
 	is(t, b.open(8, 5, 0, 1), nil)
 	b.work(later())
 	b.hasSent("5:b")

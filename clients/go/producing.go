@@ -208,6 +208,10 @@ func (p *producing) continueFrom(frame wire.Frame) error {
 		}
 	}
 	p.cut(opened.Expected)
+	p.skipStored(opened.Expected)
+	if opened.Level != 2 {
+		p.settleBefore(opened.Expected) // that is received, and the broker does not confirm it again
+	}
 	return nil
 }
 
@@ -219,6 +223,17 @@ func (p *producing) cut(expected uint64) {
 			p.waiting = append(append(append([]*outBatch{}, p.waiting[:i]...), left, right), p.waiting[i+1:]...)
 			return
 		}
+	}
+}
+
+// skipStored does not send stored batches again. They are in flight until the broker confirms them.
+func (p *producing) skipStored(expected uint64) {
+	for len(p.waiting) > 0 && p.waiting[0].isSent && p.waiting[0].sequenceEnd() <= expected {
+		each := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		p.flight = append(p.flight, each)
+		p.flightLen += each.size()
+		each.isWritten = true // the writer of the former connection has ended
 	}
 }
 
@@ -234,10 +249,17 @@ func (p *producing) handleConfirm(body []byte) error {
 	if p.opened.Level == 2 {
 		value = confirm.Flushed
 	}
-	if value > p.confirmed {
-		p.confirmed = value
+	p.settleBefore(value)
+	p.pause = pauseLeast
+	return nil
+}
+
+// settleBefore: everything before this sequence number is confirmed.
+func (p *producing) settleBefore(sequence uint64) {
+	if sequence > p.confirmed {
+		p.confirmed = sequence
 	}
-	for len(p.flight) > 0 && p.flight[0].sequenceEnd() <= value {
+	for len(p.flight) > 0 && p.flight[0].sequenceEnd() <= sequence {
 		done := p.flight[0]
 		p.flight = p.flight[1:]
 		p.flightLen -= done.size()
@@ -246,8 +268,6 @@ func (p *producing) handleConfirm(body []byte) error {
 			p.spare = append(p.spare, done.buffer)
 		}
 	}
-	p.pause = pauseLeast
-	return nil
 }
 
 func (p *producing) settle(done *outBatch, err error) {
@@ -342,7 +362,7 @@ func (p *producing) forgetIdentity(text string) {
 	}
 }
 
-// detach lets batches that were sent wait to be sent again, under the same numbers. Requires: the writer has ended.
+// detach lets batches in flight wait for the next connection, under the same numbers. Requires: the writer has ended.
 func (p *producing) detach(error) {
 	p.detached()
 	p.waiting = append(append([]*outBatch{}, p.flight...), p.waiting...)

@@ -61,7 +61,8 @@ Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& clien
   if (opened.refusal != ClientError::none) return code_of(opened.refusal);
   identity_ = opened.producer.identity;
   if (client.keeps_secrets) secret_ = opened.producer.secret;
-  received_ = told_ = opened.producer.expected;
+  received_ = opened.producer.expected;
+  told_ = level_ == ConfirmLevel::flushed ? 0 : received_;
   batch_bytes_max_ = std::min(client.batch_bytes_max, target_.batch_bytes_max());
   return Code::ok;
 }
@@ -80,6 +81,7 @@ void ProduceChannel::admitted() {
                                         .target = asked_target_});
   note_unflushed();
   durable_moved();
+  if (level_ == ConfirmLevel::flushed && flushed_ < received_) target_.want_flush();
 }
 
 void ProduceChannel::note_unflushed() {

@@ -118,7 +118,9 @@ class ProduceChannel final : public Channel, public SessionProducer {
   session::ConfirmLevel level_ = session::ConfirmLevel::received;
   std::uint64_t received_ = 0;  // every sequence number before it is in the log
   std::uint64_t flushed_ = 0;
-  std::uint64_t told_ = 0;  // confirmed to the client, at the channel's level
+  // Confirmed to the client, at the channel's level. With level flushed, `produce_opened` confirms nothing:
+  // messages of earlier channels are confirmed again once they are durable.
+  std::uint64_t told_ = 0;
   Offset next_offset_;
   std::deque<Unflushed> unflushed_;
   std::deque<Unflushed> untold_;  // batches in the schedule that need a confirm of their own

@@ -116,7 +116,7 @@ class ModelBroker {
       return session_.put(session::ErrorAnswer{session::Code::unknown_producer, ""}, 0, request);
     }
     channel_ = 1 + static_cast<std::uint32_t>(random_.below(100));
-    told_ = value();
+    told_ = level_ == session::ConfirmLevel::flushed ? 0 : value();
     session::ProduceOpened opened;
     opened.producer = {id_, asked.producer.epoch};
     opened.level = level_;

@@ -137,7 +137,6 @@ TEST_F(DelayedProducerTest, DoesNotGuessTheNumbersOfAnEarlierChannel) {
   opened.expected = 1;  // the broker has the message, and its confirm was lost
   opened.next_offset = 50;
   connect(producer);
-  next_batch(producer);
   confirm_at(1, 1, 50);
   EXPECT_TRUE(until(producer, [&] { return producer.confirmed() == 1; }));
   EXPECT_THAT(numbers, ElementsAre(std::nullopt));

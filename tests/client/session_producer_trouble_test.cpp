@@ -86,19 +86,61 @@ TEST_F(SessionProducerTrouble, TakesReceivedMessagesForConfirmedAtLevelReceived)
   EXPECT_THAT(told(), ElementsAre("confirmed [0,1)", "confirmed [1,2)"));
 }
 
-TEST_F(SessionProducerTrouble, ResendsUnflushedMessagesAtLevelFlushed) {
+TEST_F(SessionProducerTrouble, KeepsStoredMessagesAtLevelFlushedUntilTheBrokerConfirmsThem) {
   opened.level = ConfirmLevel::flushed;
   Producer producer = make();
   connect(producer);
-  const auto first = send(producer, {"a", "b"});
+  const auto first = send(producer, {"a", "b", "c"});
   confirm(2, 0);
   opened.expected = 2;
   connect(producer);
-  EXPECT_EQ(next_batch(producer).bytes, first[0].bytes);
-  EXPECT_EQ(next_batch(producer).bytes, first[1].bytes);
+  EXPECT_EQ(next_batch(producer).bytes, first[2].bytes);
+  EXPECT_TRUE(is_quiet(producer));
   EXPECT_THAT(told(), IsEmpty());
-  confirm(2, 2);
-  EXPECT_TRUE(until(producer, [&] { return producer.confirmed() == 2; }));
+  opened.expected = 1;  // a crash of the broker has lost the second batch
+  connect(producer);
+  EXPECT_EQ(next_batch(producer).bytes, first[1].bytes);
+  EXPECT_EQ(next_batch(producer).bytes, first[2].bytes);
+  EXPECT_EQ(producer.stats().lost, 0U) << "it was not confirmed";
+  opened.expected = 3;
+  connect(producer);
+  confirm(3, 3);
+  EXPECT_TRUE(until(producer, [&] { return producer.confirmed() == 3; }));
+  EXPECT_TRUE(is_quiet(producer));
+}
+
+TEST_F(SessionProducerTrouble, FinishesWithABrokerThatIsCutOffAfterEachBatch) {
+  opened.level = ConfirmLevel::flushed;
+  Producer producer = make();
+  constexpr std::uint64_t batches = 12;
+  connect(producer);
+  send(producer, Payloads(batches, "x"));
+  for (std::uint64_t stored = 0; stored < batches; ++stored) {
+    opened.expected = stored;
+    connect(producer);
+    EXPECT_EQ(next_batch(producer).sequence, stored);
+    peer.close();
+    EXPECT_TRUE(producer.poll(Timeout(0)).ok());
+    if (stored > 0) {
+      EXPECT_LE(producer.next_timer(), options.clock() + Timeout(50)) << "the last connection was of use";
+    }
+  }
+  opened.expected = batches;
+  connect(producer);
+  confirm(batches, batches);
+  EXPECT_TRUE(until(producer, [&] { return producer.confirmed() == batches; }));
+  EXPECT_EQ(producer.stats().opens, batches + 2);
+}
+
+TEST_F(SessionProducerTrouble, WaitsEverLongerForABrokerThatStoresNothing) {
+  opened.level = ConfirmLevel::flushed;
+  Producer producer = make();
+  connect(producer);
+  send(producer, {"a"});
+  for (int cut = 0; cut < 8; ++cut) connect(producer);
+  peer.close();
+  EXPECT_TRUE(producer.poll(Timeout(0)).ok());
+  EXPECT_GT(producer.next_timer(), options.clock() + Timeout(500));
 }
 
 TEST_F(SessionProducerTrouble, ContinuesAtTheExpectedNumberIfConfirmedMessagesWereLost) {

@@ -286,6 +286,10 @@ class Producer:
         self.next = self.opened["expected"]
         self.received = self.flushed = self.confirms = 0
         session.producers[self.channel] = self
+        early = [frame for frame in session.frames if frame.op == "confirm" and frame.channel == self.channel]
+        for frame in early:  # they may come together with the answer
+            session.frames.remove(frame)
+            self.take_confirm(frame.values)
 
     def take_confirm(self, values):
         assert values["flushed"] <= values["received"], values

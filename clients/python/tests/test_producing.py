@@ -85,19 +85,51 @@ def test_unconfirmed_batches_are_sent_again_as_they_were():
     assert broker.settled == [(0, 2, None), (2, 3, None)]
 
 
-def test_batches_before_expected_are_sent_again_until_they_are_confirmed():
+def test_batches_before_expected_are_kept_until_they_are_confirmed():
     """At level `flushed`, a stored batch is not confirmed yet."""
-    broker = Broker().open(0, level=2).send(b"a").send(b"b")
-    broker.open(1, level=2).work()
-    assert broker.sent == [(0, [b"a"]), (1, [b"b"])]
+    broker = Broker().open(0, level=2).send(b"a").send(b"b").send(b"c")
+    broker.open(2, level=2).work()
+    assert broker.sent == [(2, [b"c"])] and broker.settled == []
     broker.confirm(2, 1)
     assert broker.settled == [(0, 1, None)]
+    broker.open(1, level=2).work()  # a crash of the broker has lost the batches that were not flushed
+    assert broker.sent == [(1, [b"b"]), (2, [b"c"])] and broker.core.lost == 0
+    broker.confirm(3, 3)
+    assert broker.settled == [(0, 1, None), (1, 2, None), (2, 3, None)]
+
+
+def test_a_confirm_may_follow_the_opening_without_a_batch():
+    broker = Broker().open(0, level=2).send(b"a").send(b"b")
+    broker.open(2, level=2)
+    broker.confirm(2, 2)
+    assert broker.work().sent == [] and broker.settled == [(0, 1, None), (1, 2, None)]
+    broker.open(2, level=2)
+    broker.confirm(2, 2)
+    assert broker.send(b"c").sent == [(2, [b"c"])]
+
+
+def test_what_is_received_before_the_opening_is_confirmed_by_it():
+    broker = Broker().open(0).send(b"a").send(b"b")
+    broker.open(1).work()
+    assert broker.sent == [(1, [b"b"])] and broker.settled == [(0, 1, None)]
+
+
+def test_a_producer_finishes_although_each_connection_ends_after_one_batch():
+    broker = Broker().open(0, level=2)
+    for number in range(30):
+        broker.send(b"%d" % number)
+    for stored in range(30):
+        broker.open(stored, level=2).work()
+        assert broker.sent[0] == (stored, [b"%d" % stored]) and len(broker.sent) == 30 - stored
+    broker.open(30, level=2).work()
+    broker.confirm(30, 30)
+    assert broker.sent == [] and len(broker.settled) == 30 and broker.core.unconfirmed_bytes == 0
 
 
 def test_a_batch_that_expected_divides_is_cut():
     broker = Broker().open(0).send(b"a", b"b", b"c")
     broker.open(1).work()
-    assert broker.sent == [(0, [b"a"]), (1, [b"b", b"c"])]
+    assert broker.sent == [(1, [b"b", b"c"])]
     broker.confirm(3)
     assert broker.settled == [(0, 1, None), (1, 3, None)]
 
@@ -134,8 +166,7 @@ def test_another_id_or_epoch_changes_what_waits():
     """Numbers belong to the id that they were given for, and coded batches also to the epoch."""
     broker = Broker().open(1000).send(b"a").send(b"b")
     broker.open(1001, epoch=1).work()
-    assert broker.sent == [(1000, [b"a"]), (1001, [b"b"])]
-    broker.confirm(1001)
+    assert broker.sent == [(1001, [b"b"])]
     broker.open(5, producer_id=8).work()
     assert broker.sent == [(5, [b"b"])] and broker.core.lost == 0
     broker.confirm(6)

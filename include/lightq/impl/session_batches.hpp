@@ -64,7 +64,8 @@ class SessionBatches final : public SessionOutgoing {
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
   /// Returns the number of closed batches.
   [[nodiscard]] std::size_t count() const { return kept_.size(); }
-  /// Returns the number of batches that were sent on this connection, also in part, and are not confirmed.
+  /// Returns the number of batches that are not confirmed, and that were sent on this connection (also in
+  /// part) or stored on an earlier one.
   [[nodiscard]] std::size_t in_flight() const { return cursor_ + (begun_bytes_ > 0 ? 1 : 0); }
   [[nodiscard]] bool all_sent() const { return cursor_ == kept_.size(); }
   /// Returns the number of the first message in a closed batch; nothing if there is no closed batch.
@@ -176,11 +177,11 @@ class SessionBatches final : public SessionOutgoing {
     return remove(0);
   }
 
-  /// Handles the broker's statement that it expects `sequence` next. Sends the batches from there on again;
-  /// with `all`, all batches. If the broker has lost confirmed messages, renumbers all batches from
-  /// `sequence` on, and returns how many messages it has lost; otherwise 0. Returns nothing if no batch
-  /// begins or ends at `sequence`.
-  std::optional<std::uint64_t> continue_from(std::uint64_t sequence, bool all) {
+  /// Handles the broker's statement that it expects `sequence` next. Sends the batches from there on again,
+  /// and keeps those before it until they are confirmed. If the broker has lost confirmed messages, renumbers
+  /// all batches from `sequence` on, and returns how many messages it has lost; otherwise 0. Returns nothing
+  /// if no batch begins or ends at `sequence`.
+  std::optional<std::uint64_t> continue_from(std::uint64_t sequence) {
     const std::uint64_t first =
         !kept_.empty() && kept_.front()->numbered ? kept_.front()->sequence : next_sequence_;
     if (sequence > sent_end_ && sequence != first) return std::nullopt;
@@ -193,7 +194,7 @@ class SessionBatches final : public SessionOutgoing {
     const std::uint64_t here =
         at < kept_.size() && kept_[at]->numbered ? kept_[at]->sequence : next_sequence_;
     if (here != sequence) return std::nullopt;
-    rewind(all ? 0 : at);
+    rewind(at);
     return 0;
   }
 

@@ -219,14 +219,14 @@ class SessionProduceLink {
     channel_ = header.channel;
     batch_bytes_max_ = batch_bytes_max;
     batches_.start({identity_, channel_, batch_bytes_max, options_.window_bytes_for(opened.level)});
+    const std::uint64_t expected_before = opened_ ? opened_->expected : 0;
     opened_ = opened;
     held_until_ = now;
     if (!std::exchange(numbered_, true)) {
       batches_.number_from(opened.expected);
-    } else if (const Result<void> found =
-                   continue_from(opened.expected, opened.level == ConfirmLevel::flushed);
-               !found) {
-      return found.error();
+    } else {
+      if (const Result<void> found = continue_from(opened.expected); !found) return found.error();
+      if (opened.expected > expected_before) worked();
     }
     state_ = SessionState::open;
     ++opens_;
@@ -235,8 +235,8 @@ class SessionProduceLink {
     return {};
   }
 
-  Result<void> continue_from(std::uint64_t expected, bool all) {
-    const std::optional<std::uint64_t> lost = batches_.continue_from(expected, all);
+  Result<void> continue_from(std::uint64_t expected) {
+    const std::optional<std::uint64_t> lost = batches_.continue_from(expected);
     if (lost) {
       lost_ += *lost;
       return {};
@@ -285,7 +285,7 @@ class SessionProduceLink {
       const bool at_once = refusal == Refusal::again_at_once && !std::exchange(refused_, true);
       if (!at_once) held_until_ = now + route_.next_wait();
     }
-    if (const Result<void> found = continue_from(refuse.expected, false); !found) return found.error();
+    if (const Result<void> found = continue_from(refuse.expected); !found) return found.error();
     if (opened_->level == ConfirmLevel::received) confirm_before(refuse.expected, reports);
     return {};
   }

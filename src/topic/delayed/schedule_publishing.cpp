@@ -111,7 +111,7 @@ bool SchedulePublishing::resume() {
 }
 
 void SchedulePublishing::published() {
-  if (std::exchange(flush_wanted_, false)) parts_.start_flush();
+  if (take_wanted_flush()) parts_.start_flush();
   parts_.owner.activity.want_ticks();
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/batch_unpack.hpp>
@@ -40,6 +41,8 @@ class SchedulePublishing final : public ProduceTarget {
   [[nodiscard]] bool is_held_by_disk() const override { return held_by_disk_; }
   void await_durable(SessionProducer& producer) override { parts_.producers.await_durable(producer); }
   void want_flush() override { flush_wanted_ = true; }
+  /// Returns true if a flush was wanted that was not taken yet.
+  [[nodiscard]] bool take_wanted_flush() { return std::exchange(flush_wanted_, false); }
   void published() override;
   void count_too_long(std::uint64_t messages) override { parts_.owner.publishing.count_too_long(messages); }
   [[nodiscard]] bool accepting() const override { return !parts_.owner.activity.is_stopping(); }

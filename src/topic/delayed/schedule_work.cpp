@@ -136,6 +136,8 @@ void ScheduleWork::save(Timestamp now) {
   static_cast<void>(saves_->admit());
   saves_->save(now);
   if (const auto end = known_->wants_flush(LogEnds::of(*store_))) store_->request_flush(*end);
+  if (publishing_.take_wanted_flush())
+    store_->request_flush(store_->next_offset());  // of an admitted producer
   store_->start_work(now);
 }
 

@@ -226,6 +226,9 @@ class Producing(Channel):
             self.lost += self._confirmed_sequence - opened.expected
             self._renumber(opened.expected)
         self._cut(opened.expected)
+        self._skip_stored(opened.expected)
+        if opened.level != 2:
+            self._settle_before(opened.expected)  # that is received, and the broker does not confirm it again
         self._not_before = 0.0
 
     def _cut(self, expected: int) -> None:
@@ -235,6 +238,13 @@ class Producing(Channel):
             is_cut = 0 <= each.sequence < expected < each.sequence_end
             batches.extend(each.split(expected - each.sequence) if is_cut else [each])
         self._waiting = batches
+
+    def _skip_stored(self, expected: int) -> None:
+        """Does not send stored batches again. They are in flight until the broker confirms them."""
+        while self._waiting and 0 <= self._waiting[0].sequence and self._waiting[0].sequence_end <= expected:
+            each = self._waiting.popleft()
+            self._flight.append(each)
+            self._flight_bytes += each.size
 
     def _renumber(self, expected: int) -> None:
         """Numbers all unconfirmed batches from `expected`."""
@@ -247,12 +257,16 @@ class Producing(Channel):
         value = confirm.flushed if opened.level == 2 else confirm.received
         if confirm.received > self._sequence:
             raise ProtocolViolation("the broker confirmed messages that were not sent")
-        self._confirmed_sequence = max(self._confirmed_sequence, value)
-        while self._flight and self._flight[0].sequence_end <= value:
+        self._settle_before(value)
+        self._pause = 0.05
+
+    def _settle_before(self, sequence: int) -> None:
+        """Everything before this sequence number is confirmed."""
+        self._confirmed_sequence = max(self._confirmed_sequence, sequence)
+        while self._flight and self._flight[0].sequence_end <= sequence:
             done = self._flight.popleft()
             self._flight_bytes -= done.size
             self._settle(done, None)
-        self._pause = 0.05
 
     def _settle(self, done: _Batch, error: typing.Optional[Error]) -> None:
         self.unconfirmed_bytes -= done.size
@@ -308,7 +322,7 @@ class Producing(Channel):
             self._settle(each, self._in_doubt(text))
 
     def detach(self, error: Error) -> None:
-        """Batches that were sent wait to be sent again, under the same numbers."""
+        """Batches in flight wait for the next connection, under the same numbers."""
         super().detach(error)
         self._waiting.extendleft(reversed(self._flight))
         self._flight.clear()
