@@ -117,7 +117,7 @@ local KNOWN = {
 -- names that the caller converts itself.
 function options.fields(kind, given, special)
   local fields = {}
-  for name, value in pairs(options.table(given or {}, "the table of options")) do
+  for name, value in pairs(options.table(given or {}, "options")) do
     local how = KNOWN[kind][name]
     if how then
       fields[how[1]] = how[2](value, name)
@@ -176,7 +176,7 @@ end
 
 --- Returns the attributes of a message for the library.
 function options.attributes(given)
-  for name in pairs(options.table(given, "the table of attributes")) do
+  for name in pairs(options.table(given, "attributes")) do
     if not ATTRIBUTES[name] then errors.invalid("a message has no %s", tostring(name)) end
   end
   return {
