@@ -56,7 +56,7 @@ class KeptReports {
   }
 
  private:
-  /// Replaces the two oldest reports by one that covers both, and what is between them.
+  /// Replaces the two oldest reports by one that also covers the numbers between them.
   void forget_oldest() {
     const auto second = std::next(kept_.begin());
     const KeptReport forgotten{
