@@ -32,7 +32,7 @@ def long_script_functions(tree):
         for number, line in enumerate(text.split("\n"), 1):
             found, ended = begins.fullmatch(line), END.match(line)
             if found and not re.search(r"\bend\b", line):
-                begun.append((number, found[1] or found[found.re.groups] or ""))
+                begun.append((number, found[1] or ""))
             elif ended and begun and begun[-1][1] == ended[1]:
                 start, _ = begun.pop()
                 if number - start + 1 > FUNCTION_LINES_MAX:

@@ -127,7 +127,7 @@ describe("the client", function()
     local native = require "lightq.native"
     local next_report, reported, most = native.next_report, 0, 2 * 10000 + 6
     -- The library reports other fates: each second message was refused.
-    native.next_report = function()
+    local function scripted()
       if reported == most then return 25 end
       reported = reported + 1
       local refused = reported % 2
@@ -138,6 +138,7 @@ describe("the client", function()
       assert.equal(told, first)
       told = last
     end)
+    native.next_report = scripted
     local ok, failed = pcall(function()
       for number = 0, most - 1 do confirms[number] = out:send("x") end
       out:flush()
