@@ -278,9 +278,9 @@ int lightq_producer_interest(lightq_producer* producer, lightq_interest* interes
 int lightq_producer_fd(lightq_producer* producer);
 /* Sets the callback for the fate of all messages that are settled from now on. Null: none. */
 int lightq_producer_on_report(lightq_producer* producer, lightq_report_callback callback, void* user);
-/* Keeps the fates of messages for lightq_next_report, instead of a callback, for languages into which a
-   library cannot call; neighbours as one range. Beyond 10,000 the oldest is dropped.
-   lightq_producer_on_report ends it. */
+/* Keeps the fates of messages for lightq_next_report, instead of a callback; neighbours as one range. Beyond
+   10,000 ranges the oldest become one, which is UNKNOWN with the code LIMIT_REACHED. Messages between them
+   may be in a later range too. lightq_producer_on_report ends it. */
 int lightq_producer_keep_reports(lightq_producer* producer);
 /* Takes the oldest kept range. `text` is valid until the next call. Errors: TIMEOUT (none is kept). */
 int lightq_next_report(lightq_producer* producer, lightq_report* report);

@@ -1,9 +1,11 @@
 /// The fates of a producer's messages, kept until the program takes them. Layer: capi.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -30,7 +32,7 @@ class KeptReports {
  public:
   static constexpr std::size_t reports_max = 10'000;
 
-  /// Keeps a report. Drops the oldest one beyond `reports_max`. Throws std::bad_alloc.
+  /// Keeps a report. Beyond `reports_max`, the oldest become one with an unknown fate. Throws std::bad_alloc.
   void add(const SendReport& report) {
     KeptReport made{report.begin,
                     report.end,
@@ -42,7 +44,7 @@ class KeptReports {
       kept_.back().end = made.end;
       return;
     }
-    if (kept_.size() == reports_max) kept_.pop_front();
+    if (kept_.size() == reports_max) forget_oldest();
     kept_.push_back(std::move(made));
   }
   /// Removes and returns the oldest report, or nothing.
@@ -54,6 +56,19 @@ class KeptReports {
   }
 
  private:
+  /// Replaces the two oldest reports by one that also covers the numbers between them.
+  void forget_oldest() {
+    const auto second = std::next(kept_.begin());
+    const KeptReport forgotten{
+        std::min(kept_.front().begin, second->begin),
+        std::max(kept_.front().end, second->end),
+        Fate::unknown,
+        LIGHTQ_LIMIT_REACHED,
+        -1,
+        "more fates were kept than the program has taken: the messages may be stored or not"};
+    kept_.pop_front();
+    kept_.front() = forgotten;
+  }
   static bool continues(const KeptReport& last, const KeptReport& next) {
     const auto due = static_cast<std::int64_t>(last.end - last.begin) + last.first_due;
     return last.end == next.begin && last.fate == next.fate && last.code == next.code &&

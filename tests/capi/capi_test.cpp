@@ -127,7 +127,7 @@ TEST(Capi, ANestedCallIsRefusedUnlessItMayNest) {
   EXPECT_EQ(in_turn(&handle, nothing), LIGHTQ_OK);
 }
 
-TEST(Capi, NeighbouringReportsBecomeOneAndTheOldestIsDropped) {
+TEST(Capi, NeighbouringReportsBecomeOneAndTheOldestAreUnknown) {
   const Error full{ErrorCode::limit_reached, "the topic is full"};
   const Error other{ErrorCode::no_space, "the disk is full"};
   KeptReports reports;
@@ -147,9 +147,21 @@ TEST(Capi, NeighbouringReportsBecomeOneAndTheOldestIsDropped) {
   EXPECT_EQ(told, (std::vector<std::string>{
                       "0-5 ok -1", "5-6 limit_reached -1the topic is full", "6-7 no_space -1the disk is full",
                       "8-9 no_space -1the disk is full", "7-8 ok 40", "9-12 ok 41", "12-13 ok 45"}));
-  for (std::uint64_t number = 0; number < 2 * KeptReports::reports_max + 2; number += 2)
-    reports.add({number, number + 1, Fate::confirmed});
-  EXPECT_EQ(reports.take().value().begin, 2U);
+  for (std::uint64_t number = 0; number < KeptReports::reports_max + 5; ++number)
+    reports.add(number % 2 == 0 ? SendReport{number, number + 1, Fate::confirmed}
+                                : SendReport{number, number + 1, Fate::refused, &full});
+  const KeptReport forgotten = reports.take().value();
+  EXPECT_EQ(forgotten.begin, 0U);
+  EXPECT_EQ(forgotten.end, 6U);
+  EXPECT_EQ(forgotten.fate, Fate::unknown);
+  EXPECT_EQ(forgotten.code, LIGHTQ_LIMIT_REACHED);
+  EXPECT_NE(forgotten.text, "");
+  std::uint64_t following = 6;
+  while (const auto kept = reports.take()) {
+    EXPECT_EQ(kept->begin, following++);
+    EXPECT_EQ(kept->fate, kept->begin % 2 == 0 ? Fate::confirmed : Fate::refused);
+  }
+  EXPECT_EQ(following, KeptReports::reports_max + 5);
 }
 
 TEST(Capi, FetchedMessagesOutliveTheirBatch) {

@@ -48,12 +48,7 @@ end
 -- NotFound, Unauthorized …
 function Client:producer(topic, given)
   local fields = options.fields("producer", given, {identity = true})
-  local identity = given and given.identity
-  if identity then
-    local id = tostring(identity.id)
-    if not id:find("^%d+$") or #id > 20 then errors.invalid("identity.id is no number: %s", id) end
-    fields.identity = {id = id, epoch = options.whole(identity.epoch or 0, "identity.epoch", 65535), secret = identity.secret}
-  end
+  if given and given.identity ~= nil then fields.identity = options.identity(given.identity) end
   return open(self, Producer, topic, fields)
 end
 

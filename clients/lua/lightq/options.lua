@@ -12,8 +12,14 @@ local FROM_OFFSET, FROM_TIME = 3, 4
 
 --- Returns a text without zero bytes.
 function options.text(value, what)
-  if type(value) ~= "string" then errors.invalid("%s is no text: %s", what, tostring(value)) end
+  if type(value) ~= "string" then errors.invalid("%s is no text: %s", what, type(value)) end
   if value:find("%z") then errors.invalid("%s has a zero byte", what) end
+  return value
+end
+
+--- Returns a table.
+function options.table(value, what)
+  if type(value) ~= "table" then errors.invalid("%s is no table: %s", what, type(value)) end
   return value
 end
 
@@ -111,7 +117,7 @@ local KNOWN = {
 -- names that the caller converts itself.
 function options.fields(kind, given, special)
   local fields = {}
-  for name, value in pairs(given or {}) do
+  for name, value in pairs(options.table(given or {}, "options")) do
     local how = KNOWN[kind][name]
     if how then
       fields[how[1]] = how[2](value, name)
@@ -131,19 +137,33 @@ function options.place(place)
   return from, 0
 end
 
+local ID_MAX, SECRET_BYTES = "18446744073709551615", 16
+
+--- Returns the identity of a producer for the library.
+function options.identity(given)
+  local id = tostring(options.table(given, "identity").id):gsub("^0+(%d)", "%1")
+  if not id:find("^%d+$") or #id > #ID_MAX or (#id == #ID_MAX and id > ID_MAX) then
+    errors.invalid("identity.id is no number of 0 to %s: %s", ID_MAX, id)
+  end
+  local secret = given.secret
+  if secret ~= nil and (type(secret) ~= "string" or #secret ~= SECRET_BYTES) then
+    errors.invalid("identity.secret is no text of %d bytes", SECRET_BYTES)
+  end
+  return {id = id, epoch = options.whole(given.epoch or 0, "identity.epoch", 65535), secret = secret}
+end
+
 local HEADERS_MAX = 64
 local ATTRIBUTES = {key = true, headers = true, time = true, delay = true, deliver_at = true, ttl = true, id = true, timeout = true}
 
 local function bytes(value, what)
-  if type(value) ~= "string" then errors.invalid("%s is no text: %s", what, tostring(value)) end
+  if type(value) ~= "string" then errors.invalid("%s is no text: %s", what, type(value)) end
   return value
 end
 
 -- Returns pairs of names and values. `headers` is a table by names, or a list of such pairs.
 local function pairs_of(headers)
-  if type(headers) ~= "table" then errors.invalid("headers is no table: %s", tostring(headers)) end
   local list = {}
-  for name, value in pairs(headers) do
+  for name, value in pairs(options.table(headers, "headers")) do
     if type(value) == "table" then name, value = value[1], value[2] end
     list[#list + 1] = {bytes(name, "the name of a header"), bytes(value, "a header")}
   end
@@ -156,7 +176,7 @@ end
 
 --- Returns the attributes of a message for the library.
 function options.attributes(given)
-  for name in pairs(given) do
+  for name in pairs(options.table(given, "attributes")) do
     if not ATTRIBUTES[name] then errors.invalid("a message has no %s", tostring(name)) end
   end
   return {

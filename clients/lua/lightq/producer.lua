@@ -12,11 +12,30 @@ local Confirm = {__name = "lightq.Confirm"}
 Confirm.__index = Confirm
 
 local SEND_SECONDS, FLUSH_SECONDS = 30, 30
-local POLL_MESSAGES = 64 -- after so many messages `send` passes reports on
+local POLL_MESSAGES = 64 -- after so many messages `send` takes reports, and passes them on
 local UNSTORED_MAX = 10000 -- ranges of messages that were not stored, which the producer remembers
 local CONFIRMED, REFUSED = 0, 1
 local STATES = {[0] = "connecting", "open", "in_doubt", "failed", "closed"}
 local ENDED = {Fenced = true, Unauthorized = true, NotFound = true}
+
+-- A list from which the oldest item is taken without moving the others.
+local function queue()
+  return {oldest = 1, newest = 0}
+end
+
+local function push(list, item)
+  list.newest = list.newest + 1
+  list[list.newest] = item
+end
+
+local function pop(list)
+  local item = list[list.oldest]
+  if item then
+    list[list.oldest] = nil
+    list.oldest = list.oldest + 1
+  end
+  return item
+end
 
 --- Waits until the message is stored. Errors: Timeout; the reason why it is not stored, or in doubt.
 function Confirm:wait(timeout)
@@ -30,7 +49,8 @@ end
 
 --- Wraps a handle of the library.
 function Producer.of(topic, opened)
-  local made = setmetatable({topic = topic, handle = opened, confirmed_end = 0, unstored = {}, oldest = 1, untold = {}}, Producer)
+  local made = setmetatable({topic = topic, handle = opened, confirmed_end = 0, forgotten_end = 0, unstored = queue(),
+                             untold = queue()}, Producer)
   errors.check(native.keep_reports(opened))
   return made
 end
@@ -57,32 +77,47 @@ function Producer:take_reports()
     else
       failed = errors.new(reason, text)
       failed.fate = fate == REFUSED and "refused" or "unknown"
-      if fate ~= REFUSED and not ENDED[failed.kind] then failed.kind = "InDoubt" end
-      self.unstored[#self.unstored + 1] = {first, last, failed}
-      if #self.unstored - self.oldest >= UNSTORED_MAX then
-        self.unstored[self.oldest] = false
-        self.oldest = self.oldest + 1
+      if fate ~= REFUSED and not ENDED[failed.kind] then failed.kind, failed.retryable = "InDoubt", false end
+      push(self.unstored, {first, last, failed})
+      if self.unstored.newest - self.unstored.oldest >= UNSTORED_MAX then
+        self.forgotten_end = math.max(self.forgotten_end, pop(self.unstored)[2])
       end
     end
-    if self.callback then self.untold[#self.untold + 1] = {first, last, failed} end
+    if self.callback then push(self.untold, {first, last, failed}) end
   end
 end
 
 -- Passes the reports on, when the call's own work is done. Then throws `failed`, unless it is nil.
 function Producer:tell(failed)
-  while self.untold[1] do
-    local settled = table.remove(self.untold, 1)
+  for settled in pop, self.untold do
     if self.callback then self.callback(settled[1], settled[2], settled[3]) end
   end
   if failed then error(failed, 0) end
 end
 
--- Returns why a message is not stored, or nil.
+-- Returns why a message is not stored, or nil: it is stored, or its fate is not known.
 function Producer:reason_of(number)
-  for at = #self.unstored, self.oldest, -1 do
+  for at = self.unstored.newest, self.unstored.oldest, -1 do
     local range = self.unstored[at]
     if number >= range[1] and number < range[2] then return range[3] end
   end
+end
+
+-- Tells whether the reports have named a message, or one behind it that was stored.
+function Producer:is_remembered(number)
+  return number < self.confirmed_end or self:reason_of(number) ~= nil
+end
+
+-- Returns why `wait_settled` fails, or nil. `failed`: why the library does not say that the message is settled, or nil.
+function Producer:failure_of(number, failed)
+  local reason = self:reason_of(number)
+  if reason then return reason end
+  if failed and number >= self.confirmed_end then return failed end
+  if number >= self.forgotten_end then return nil end
+  local text = ("the fate of message %.0f is not known any more, because too many messages were not stored"):format(number)
+  local forgotten = errors.new(errors.LIMIT_REACHED, text, "InDoubt")
+  forgotten.fate, forgotten.retryable = "unknown", false
+  return forgotten
 end
 
 --- Takes a message, and returns a Confirm. It waits only while the memory for unconfirmed messages is full.
@@ -90,13 +125,13 @@ end
 -- are in seconds. Errors: InvalidArgument, Refused (too large), Timeout, the final failure: the message was not taken.
 function Producer:send(body, attributes)
   local opened, given = self:open_handle(), nil
-  if type(body) ~= "string" then errors.invalid("the body is no text: %s", tostring(body)) end
+  if type(body) ~= "string" then errors.invalid("the body is no text: %s", type(body)) end
   if attributes then given = options.attributes(attributes) end
   local code, number = handle.sliced(options.timeout(attributes and attributes.timeout, SEND_SECONDS), function(ms)
     return native.send(opened, body, given, ms)
   end)
   if code ~= errors.OK then error(failure(opened, code), 0) end
-  if self.callback and number % POLL_MESSAGES == 0 then
+  if number % POLL_MESSAGES == 0 then
     self:take_reports()
     self:tell()
   end
@@ -140,23 +175,28 @@ function Producer:on_settled(callback)
   self.callback = callback
 end
 
---- Waits for the message of this number and all before it: see Confirm.
+--- Waits for the message of this number and all before it: see Confirm. After `close` it returns or throws at once.
 function Producer:wait_settled(number, timeout)
-  local opened = self:open_handle()
-  local code = handle.sliced(options.timeout(timeout, FLUSH_SECONDS), function(ms)
-    return native.wait_settled(opened, options.whole(number, "the number"), ms)
-  end)
-  local failed = code ~= errors.OK and failure(opened, code) or nil
-  self:take_reports()
-  if failed and number < self.confirmed_end then failed = nil end
-  self:tell(self:reason_of(number) or failed)
+  local which, ms = options.whole(number, "the number"), options.timeout(timeout, FLUSH_SECONDS)
+  local opened, failed = self.handle, nil
+  if opened then
+    local code = handle.sliced(ms, function(slice) return native.wait_settled(opened, which, slice) end)
+    failed = code ~= errors.OK and failure(opened, code) or nil
+    self:take_reports()
+  elseif not self:is_remembered(which) then
+    self:open_handle() -- throws
+  end
+  self:tell(self:failure_of(which, failed))
 end
 
 function Producer:is_settled(number)
-  local code = native.wait_settled(self:open_handle(), number, 0)
-  self:take_reports()
-  self:tell()
-  return code == errors.OK or number < self.confirmed_end or self:reason_of(number) ~= nil
+  local which, code = options.whole(number, "the number"), nil
+  if self.handle then
+    code = native.wait_settled(self.handle, which, 0)
+    self:take_reports()
+    self:tell()
+  end
+  return code == errors.OK or self:is_remembered(which)
 end
 
 --- Ends the doubt of a producer that the broker has forgotten: sends its unconfirmed messages again, which may store some

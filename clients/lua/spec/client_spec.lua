@@ -123,6 +123,47 @@ describe("the client", function()
     q:delete_topic("tiny")
   end)
 
+  it("calls the fates of too many messages in doubt", function()
+    local native = require "lightq.native"
+    local next_report, reported, most = native.next_report, 0, 2 * 10000 + 6
+    -- The library reports other fates: each second message was refused.
+    local function scripted()
+      if reported == most then return 25 end
+      reported = reported + 1
+      local refused = reported % 2
+      return 0, reported - 1, reported, refused, refused * 15, "full"
+    end
+    local out, confirms, told = helper.connected():producer("t"), {}, 0
+    out:on_settled(function(first, last)
+      assert.equal(told, first)
+      told = last
+    end)
+    native.next_report = scripted
+    local ok, failed = pcall(function()
+      for number = 0, most - 1 do confirms[number] = out:send("x") end
+      out:flush()
+    end)
+    native.next_report = next_report
+    assert.is_true(ok, failed)
+    assert.equal(most, told)
+    out:on_settled(nil)
+    for _ = 1, 2 do
+      for _, number in ipairs {0, 1, 4} do
+        assert.is_true(confirms[number]:is_done())
+        local doubt = helper.throws("InDoubt", confirms[number].wait, confirms[number])
+        assert.same({"unknown", false}, {doubt.fate, doubt.retryable})
+      end
+      for _, number in ipairs {6, most - 2} do helper.throws("Refused", confirms[number].wait, confirms[number]) end
+      for _, number in ipairs {7, most - 1} do confirms[number]:wait() end -- the latest fates are still known after `close`
+      out:close()
+    end
+    helper.throws("Closed", out.wait_settled, out, most)
+    assert.is_false(out:is_settled(most))
+    local kept = 0
+    for _ in pairs(out.unstored) do kept = kept + 1 end
+    assert.equal(10000 + 2, kept)
+  end)
+
   it("continues a producer by its identity", function()
     local q = helper.connected()
     local first = q:producer("t")

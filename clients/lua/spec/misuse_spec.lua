@@ -15,8 +15,10 @@ describe("misuse", function()
     for _, use in ipairs {
       function() out:send("x") end, function() out:flush() end, function() orders:receive(1) end, function() message:ack() end,
       function() orders:seek("first") end, function() reader:read(0, 1) end, function() q:ping() end,
-      function() q:producer("t") end, function() confirm:wait() end, function() orders:stats() end,
+      function() q:producer("t") end, function() orders:stats() end, function() out:wait_settled(1) end,
     } do throws("Closed", use) end
+    assert.is_true(confirm:is_done())
+    confirm:wait() -- the fate was known before
     assert.same({"closed", "closed", true, true}, {out:state(), orders:state(), message:revoked(), q:is_closed()})
     assert.truthy(tostring(out):find("(closed)", 1, true))
   end)
@@ -176,8 +178,15 @@ describe("misuse", function()
       function() out:send("x", {ttl = "long"}) end, function() out:send("x", {key = 5}) end, function() out:send("x", {colour = 5}) end,
       function() out:send("x", {headers = many}) end, function() q:command("no_such_command") end,
       function() q:command("stats", {topic = print}) end, function() out:wait_settled(2 ^ 40) end, function() out:wait_settled(-1) end,
+      function() out:send("a", "abc") end, function() out:send("a", {headers = "abc"}) end, function() q:producer("t", "abc") end,
+      function() q:consumer("t", 5) end, function() lightq.connect(nil, "abc") end, function() q:producer("t", {identity = 5}) end,
+      function() q:producer("t", {identity = {id = "18446744073709551616"}}) end,
+      function() q:producer("t", {identity = {id = "99999999999999999999"}}) end, function() q:producer("t", {identity = {}}) end,
+      function() q:producer("t", {identity = {id = "1", secret = {}}}) end, function() out:is_settled(-1) end,
       function() lightq.connect({timeout = -1}) end, function() q:reader("t"):read(2, 1) end, function() q:reader("t"):read(0, 0 / 0) end,
     } do throws("InvalidArgument", use) end
+    local wrong = throws("InvalidArgument", lightq.connect, nil, {password = 987654})
+    assert.falsy(tostring(wrong):find("987654", 1, true))
     throws("NotFound", q.producer, q, "missing")
     assert.same({"too_large", false}, (function(failed) return {failed.code, failed.retryable} end)(
       throws("Refused", out.send, out, ("x"):rep(17 * 2 ^ 20))))

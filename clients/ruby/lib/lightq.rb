@@ -16,7 +16,8 @@ module LightQ
     texts = { uri: uri, user: user, password: password, admin_user: admin, admin_password: admin_password, server_key: server_key,
               client_key_file: client_key_file, data_dir: data_dir }
     milliseconds = Native.milliseconds(timeout, "timeout")
-    client = Client.new({ **texts.to_h { |name, text| [name, Native.text(text, name.to_s)] }, no_discovery: !discover, insecure: insecure,
+    client = Client.new({ **texts.to_h { |name, text| [name, Native.text(text, name.to_s)] }, no_discovery: !Native.flag(discover, "discover"),
+                          insecure: Native.flag(insecure, "insecure"),
                           request_timeout_ms: milliseconds, connect_timeout_ms: milliseconds }, transport)
     return client unless block_given?
 

@@ -85,6 +85,49 @@ class TestClient < Minitest::Test
     q&.delete_topic("tiny")
   end
 
+  # Makes the library report other fates: each second message was refused.
+  def scripted(count)
+    reports, text, function = (0...count).to_a, Fiddle::Pointer["full"], LightQ::Native::C_NEXT_REPORT
+    function.define_singleton_method(:call) do |_, place|
+      number = reports.shift
+      next LightQ::Native::TIMEOUT unless number
+
+      values = { begin: number, end: number + 1, fate: 1 - number % 2, code: number.even? ? LightQ::Native::LIMIT_REACHED : 0, text: text.to_i }
+      place[0, LightQ::Native::REPORT.bytes] = LightQ::Native::REPORT.pack(values)
+      LightQ::Native::OK
+    end
+    yield
+  ensure
+    function.singleton_class.remove_method(:call)
+  end
+
+  def test_the_fates_of_too_many_messages_are_in_doubt
+    out = connected.producer("t")
+    count = 2 * LightQ::Producer::UNSTORED_MAX + 6
+    confirms = scripted(count) do
+      Array.new(count) { out.send("x") }.tap { out.flush }
+    end
+    2.times do
+      [0, 1, 4].each do |number|
+        assert confirms[number].done?
+        assert_raises(LightQ::InDoubt, number.to_s) { confirms[number].wait }
+      end
+      [6, count - 2].each { |number| assert_raises(LightQ::Refused) { confirms[number].wait } }
+      [7, count - 1].each { |number| confirms[number].wait } # the latest fates are still known after `close`
+      out.close
+    end
+    assert_raises(LightQ::Closed) { out.wait_settled(count) }
+    refute out.settled?(count)
+  end
+
+  def test_send_passes_fates_on
+    out, settled = connected.producer("t"), 0
+    out.on_settled { |first, last, _| settled += last - first }
+    until_true("a fate in send") { out.send("x") and settled.positive? }
+    out.close
+    assert_equal out.instance_variable_get(:@confirmed_end), settled
+  end
+
   def test_a_producer_is_continued_by_another_one
     q = connected
     first = q.producer("t")

@@ -223,12 +223,37 @@ class TestMisuse < Minitest::Test
      -> { q.consumer("t", prefetch: 0) }, -> { q.consumer("t", start: :middle) }, -> { q.producer("t", level: :high) },
      -> { out.send(5) }, -> { out.send("x", delay: 1) }, -> { out.send("x", ttl: -1) }, -> { out.send("x", ttl: "long") },
      -> { out.send("x", key: 5) }, -> { out.send("x", headers: [["a", "b"]] * 65) }, -> { q.producer("t\0x") },
-     -> { q.command("no_such_command") }, -> { out.wait_settled(1 << 40) }, -> { LightQ.connect(timeout: -1) }
+     -> { q.command("no_such_command") }, -> { out.wait_settled(1 << 40) }, -> { LightQ.connect(timeout: -1) },
+     -> { out.wait_settled(-1) }, -> { out.settled?("1") }, -> { out.send("x", time: "2026-01-01") }, -> { out.send("x", time: Float::NAN) },
+     -> { out.send("x", headers: "abc") }, -> { out.send("x", headers: [["a"]]) }, -> { q.consumer("t", start: 1.5) }
     ].each_with_index { |use, at| assert_raises(LightQ::InvalidArgument, at.to_s, &use) }
-    assert_raises(ArgumentError) { q.producer("t", colour: 1) }
+    [-> { q.producer("t", colour: 1) }, -> { q.reader("t", size: 8) }].each { |use| assert_raises(ArgumentError, &use) }
     assert_raises(LightQ::NotFound) { q.producer("missing") }
     assert_equal "too_large", assert_raises(LightQ::Refused) { out.send("x" * (17 << 20)) }.code
+    error = assert_raises(LightQ::InvalidArgument) { LightQ.connect(password: ["secret"]) }
+    refute_match(/secret/, error.message)
+    orders = q.consumer("t", group: group_with(q))
+    [3.., ..3, -1..3, 0..(1 << 70), 0..((1 << 64) - 1), 5].each { |range| assert_raises(LightQ::InvalidArgument) { orders.ack_range(range) } }
     out.send("still in use").wait
-    out.close
+    [orders, out].each(&:close)
+  end
+
+  def test_options_of_wrong_types
+    q = connected
+    wrong = { name: 12_345, heartbeat_ms: 1 << 31, over_zmq: "yes", no_shared_memory: 2, transport: :udp, backoff_ms: 0.5 }
+    %i[producer consumer reader].product(wrong.to_a) do |kind, (name, value)|
+      error = assert_raises(LightQ::InvalidArgument, "#{kind} #{name}") { q.public_send(kind, "t", name => value) }
+      assert_match(/\A#{name} /, error.message)
+    end
+    { batch_bytes: -1, window_bytes: "1", linger_ms: [], full_batches: :no, delayed: "no", retry_refused: "no", level: 1, identity: 5,
+      resend_in_doubt: 5 }.each { |each| assert_raises(LightQ::InvalidArgument, each.to_s) { q.producer("t", **[each].to_h) } }
+    assert_raises(LightQ::InvalidArgument) { q.producer("t", identity: [1, 0, {}]) }
+    { group: 5, incarnation: 1 << 64, own: "x", holds: 7, automatic: [], prefetch_bytes: 1.5, ack_timeout: "1", frame_bytes_max: "1" }
+      .each { |each| assert_raises(LightQ::InvalidArgument, each.to_s) { q.consumer("t", **[each].to_h) } }
+    { uri: 5, user: 5, password: 5, server_key: {}, data_dir: 1, discover: 5, insecure: "no", transport: 7, timeout: "1" }.each do |name, value|
+      how = name == :uri ? [value, {}] : [nil, { name => value }]
+      assert_raises(LightQ::InvalidArgument, name.to_s) { LightQ.connect(how[0], **how[1]) }
+    end
+    q.producer("t", name: "shop", linger_ms: 1, heartbeat_ms: -1, full_batches: false, over_zmq: nil, transport: :tcp, &:flush)
   end
 end

@@ -60,7 +60,8 @@ module LightQ
     def producer(topic, level: :default, delayed: false, identity: nil, retry_refused: true, resend_in_doubt: false,
                  compression: :none, **more, &block)
       known = identity && identity_memory(identity)
-      options = { level: Native.choice(level, LEVELS, "level"), delayed: delayed, identity: known, no_retry_refused: !retry_refused,
+      options = { level: Native.choice(level, LEVELS, "level"), delayed: delayed, identity: known,
+                  no_retry_refused: !Native.flag(retry_refused, "retry_refused"),
                   resend_in_doubt: resend_in_doubt, compression: Native.choice(compression, COMPRESSIONS, "compression") }
       with(open(Producer, topic, Native::PRODUCER_OPTIONS, Native::C_PRODUCER_OPEN, more, options), &block)
     end
@@ -135,12 +136,14 @@ module LightQ
     end
 
     def open(kind, topic, layout, opener, more, options)
-      unknown = more.keys - layout.offsets.keys
+      unknown = more.keys - (layout.types.keys - [:size])
       raise ArgumentError, "unknown options: #{unknown.join(", ")}" unless unknown.empty?
 
       name = Native.text(topic, "the topic") || raise(InvalidArgument, "the topic has no name")
-      given = more.to_h { |field, value| [field, value.is_a?(String) ? Native.text(value, field.to_s) : value] }
-      memory = layout.memory({ transport: @transport, **options, **given })
+      transport = more[:transport] || @transport
+      transport = Native.choice(transport, TRANSPORTS, "transport") unless transport.is_a?(Integer)
+      given = { **options, **more, transport: transport }
+      memory = layout.memory(given.to_h { |field, value| [field, Native.option(layout.types[field], value, field.to_s)] })
       address = call(kind::FREE.method(:call)) do |client|
         Native.open { |place| opener.call(client, name, memory, place) }
       end
@@ -149,6 +152,8 @@ module LightQ
 
     def identity_memory(identity)
       id, epoch, secret = *identity
+      raise InvalidArgument, "the secret is no String of 16 bytes" unless secret.nil? || (secret.is_a?(String) && secret.bytesize == 16)
+
       memory = Native::IDENTITY.memory
       memory[0, Native::IDENTITY.bytes] = Native::IDENTITY.pack(
         id: Native.number(id, "the id"), epoch: Native.number(epoch, "the epoch", 0xffff), has_secret: !secret.nil?, secret: secret || ""

@@ -108,7 +108,11 @@ module LightQ
 
     # Finishes the messages with these offsets that the consumer has. Returns how many were in flight.
     def ack_range(range)
-      counted { |address, count| Native::C_ACK_RANGE.call(address, range.begin, range.end + (range.exclude_end? ? 0 : 1), count) }
+      raise InvalidArgument, "the offsets are no range: #{range.class}" unless range.is_a?(Range)
+
+      first, last = Native.number(range.begin, "the first offset"), Native.number(range.end, "the last offset")
+      ended = Native.number(range.exclude_end? ? last : last + 1, "the last offset")
+      counted { |address, count| Native::C_ACK_RANGE.call(address, first, ended, count) }
     end
 
     # Finishes all messages before this offset that were received.

@@ -5,24 +5,28 @@ require "fiddle"
 module LightQ
   # The layout of a struct of lightq.h: packs values into its bytes, and reads them.
   class Layout
-    attr_reader :name, :bytes, :offsets
+    attr_reader :name, :bytes, :offsets, :types
 
-    # Types: the letter of Array#pack, the size and the alignment.
+    # Types: the letter of Array#pack, the size and the alignment. A text is a pointer, and a flag an int of 0 or 1.
     TYPES = {
       "size_t" => ["J", Fiddle::SIZEOF_SIZE_T, Fiddle::ALIGN_SIZE_T], "ptr" => ["J", Fiddle::SIZEOF_VOIDP, Fiddle::ALIGN_VOIDP],
       "u64" => ["Q", Fiddle::SIZEOF_LONG_LONG, Fiddle::ALIGN_LONG_LONG], "i64" => ["q", Fiddle::SIZEOF_LONG_LONG, Fiddle::ALIGN_LONG_LONG],
+      "text" => ["J", Fiddle::SIZEOF_VOIDP, Fiddle::ALIGN_VOIDP], "flag" => ["i", Fiddle::SIZEOF_INT, Fiddle::ALIGN_INT],
       "int" => ["i", Fiddle::SIZEOF_INT, Fiddle::ALIGN_INT], "bytes16" => ["a16", 16, 1]
     }.freeze
     private_constant :TYPES
 
-    # `fields`: the fields in their order, as "TYPE NAME NAME, TYPE NAME".
+    # `fields`: the fields in their order, as "TYPE NAME NAME, TYPE NAME". `types` returns their types.
     def initialize(name, fields)
-      @name, @offsets, @defaults, @bytes, @format, alignment = name, {}, {}, 0, +"", 1
+      @name, @offsets, @types, @defaults, @bytes, @format, alignment = name, {}, {}, {}, 0, +"", 1
       fields.split(",").each do |group|
         type, *names = group.split
         letter, size, align = TYPES.fetch(type)
         alignment = [alignment, align].max
-        names.each { |field| place(field.to_sym, letter, size, align) }
+        names.each do |field|
+          place(field.to_sym, letter, size, align)
+          @types[field.to_sym] = type
+        end
       end
       pad(alignment)
       @defaults[:size] = @bytes if @defaults.key?(:size)

@@ -20,29 +20,29 @@ module LightQ
       raise LoadError, "the library liblightq.so.0 (Debian: liblightq0) cannot be loaded: #{e.message}"
     end
 
-    CONNECTION = "int transport over_zmq no_shared_memory heartbeat_ms attempt_timeout_ms backoff_ms backoff_max_ms"
+    CONNECTION = "int transport, flag over_zmq no_shared_memory, int heartbeat_ms attempt_timeout_ms backoff_ms backoff_max_ms"
     LAYOUTS = {
-      OPTIONS: ["lightq_options", "size_t size, ptr uri user password admin_user admin_password server_key client_key_file data_dir, " \
-                                  "int no_discovery insecure request_timeout_ms connect_timeout_ms"],
+      OPTIONS: ["lightq_options", "size_t size, text uri user password admin_user admin_password server_key client_key_file data_dir, " \
+                                  "flag no_discovery insecure, int request_timeout_ms connect_timeout_ms"],
       INTEREST: ["lightq_interest", "size_t size, int fd events timeout_ms reserved"],
       HEADER: ["lightq_header", "ptr name, size_t name_bytes, ptr value, size_t value_bytes"],
       IDENTITY: ["lightq_identity", "size_t size, u64 id, int epoch has_secret, bytes16 secret"],
       PRODUCER_OPTIONS: ["lightq_producer_options",
-                         "size_t size, ptr name identity, u64 batch_bytes window_bytes memory_bytes_max, int level compression delayed " \
-                         "full_batches linger_ms no_retry_refused resend_in_doubt, #{CONNECTION}"],
+                         "size_t size, text name, ptr identity, u64 batch_bytes window_bytes memory_bytes_max, int level compression, " \
+                         "flag delayed full_batches, int linger_ms, flag no_retry_refused resend_in_doubt, #{CONNECTION}"],
       ATTRIBUTES: ["lightq_attributes", "size_t size, ptr key, size_t key_bytes, ptr headers, size_t header_count, ptr id, size_t id_bytes, " \
                                         "i64 time_us delay_ms deliver_at_us ttl_ms"],
       REPORT: ["lightq_report", "size_t size, u64 begin end, int fate code, ptr text, i64 delayed_first"],
       PRODUCER_STATS: ["lightq_producer_stats", "size_t size, u64 sent confirmed refused unknown lost unconfirmed opens"],
       CONSUMER_OPTIONS: ["lightq_consumer_options",
-                         "size_t size, ptr group name, u64 from_value incarnation prefetch_bytes, int from own holds automatic " \
-                         "prefetch_messages prefetch_time_ms ack_timeout_ms may_not_be_busy, #{CONNECTION} frame_bytes_max"],
+                         "size_t size, text group name, u64 from_value incarnation prefetch_bytes, int from, flag own holds automatic, " \
+                         "int prefetch_messages prefetch_time_ms ack_timeout_ms, flag may_not_be_busy, #{CONNECTION} frame_bytes_max"],
       MESSAGE: ["lightq_message", "size_t size, ptr body, size_t body_bytes, ptr key, size_t key_bytes header_count, u64 offset lease lost, " \
                                   "i64 time_us producer_time_us, ptr attributes, int kinds delivery expired reserved"],
       RANGE: ["lightq_range", "u64 begin end"],
       CONSUMER_STATS: ["lightq_consumer_stats",
                        "size_t size, u64 received again acknowledged rejected late revoked lost opens new_logs unacknowledged"],
-      READER_OPTIONS: ["lightq_reader_options", "size_t size, ptr name, #{CONNECTION} frame_bytes_max"]
+      READER_OPTIONS: ["lightq_reader_options", "size_t size, text name, #{CONNECTION} frame_bytes_max"]
     }.to_h { |constant, (name, fields)| [constant, Layout.new(name, fields)] }.freeze
     LAYOUTS.each { |name, layout| const_set(name, layout) }
 
@@ -116,7 +116,7 @@ module LightQ
       # Returns a text for C: UTF-8 without zero bytes, or nil.
       def text(value, what)
         return nil if value.nil? || value == ""
-        raise InvalidArgument, "#{what} is no text: #{value.inspect}" unless value.is_a?(String) || value.is_a?(Symbol)
+        raise InvalidArgument, "#{what} is no text: #{value.class}" unless value.is_a?(String) || value.is_a?(Symbol)
 
         text = value.to_s.encode(Encoding::UTF_8)
         raise InvalidArgument, "#{what} has a zero byte" if text.include?("\0")
@@ -138,6 +138,13 @@ module LightQ
         raise InvalidArgument, "#{what} is no number of seconds: #{seconds.inspect}"
       end
 
+      # Returns microseconds since 1970 of a Time, or a number of seconds. `nil` is 0.
+      def moment(given, what)
+        raise InvalidArgument, "#{what} is no time: #{given.class}" unless given.nil? || given.is_a?(Time) || given.is_a?(Numeric)
+
+        time(given.is_a?(Time) ? given.to_r : given, 1_000_000, what)
+      end
+
       # Returns milliseconds for a field of type int.
       def milliseconds(seconds, what)
         given = time(seconds, 1000, what)
@@ -146,14 +153,34 @@ module LightQ
         given
       end
 
-      def number(value, what, most = (1 << 64) - 1)
-        return value if value.is_a?(Integer) && value.between?(0, most)
+      def number(value, what, most = (1 << 64) - 1, least = 0)
+        return value if value.is_a?(Integer) && value.between?(least, most)
 
-        raise InvalidArgument, "#{what} is no number of 0 to #{most}: #{value.inspect}"
+        raise InvalidArgument, "#{what} is no number of #{least} to #{most}: #{value.inspect}"
+      end
+
+      def flag(value, what)
+        raise InvalidArgument, "#{what} is true or false, and no #{value.class}" unless [nil, true, false, 0, 1].include?(value)
+
+        [true, 1].include?(value)
+      end
+
+      # Returns the value of an option for a field of this type of Layout. `nil` is the default.
+      def option(type, value, what)
+        return nil if value.nil?
+
+        case type
+        when "text" then text(value, what)
+        when "flag" then flag(value, what)
+        when "int" then number(value, what, 0x7fffffff, -0x80000000)
+        when "u64" then number(value, what)
+        else value
+        end
       end
 
       def choice(value, words, what)
-        words.index(value&.to_sym) || raise(InvalidArgument, "#{what} is one of #{words.inspect}, and not #{value.inspect}")
+        found = words.map(&:to_s).index(value.to_s) if value.is_a?(String) || value.is_a?(Symbol)
+        found || raise(InvalidArgument, "#{what} is one of #{words.inspect}, and not #{value.inspect}")
       end
 
       # Returns a copy of bytes of the library.

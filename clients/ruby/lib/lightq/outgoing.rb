@@ -11,13 +11,11 @@ module LightQ
     def self.attributes(key: nil, headers: nil, time: nil, delay: nil, deliver_at: nil, ttl: nil, id: nil)
       pairs = pairs_of(headers)
       key, id = bytes_of(key, "the key"), bytes_of(id, "the id")
-      times = [time && Native.time(time.to_r, 1_000_000, "time"), Native.time(delay, 1000, "delay"),
-               deliver_at && Native.time(deliver_at.to_r, 1_000_000, "deliver_at"), Native.time(ttl, 1000, "ttl")]
+      times = [Native.moment(time, "time"), Native.time(delay, 1000, "delay"),
+               Native.moment(deliver_at, "deliver_at"), Native.time(ttl, 1000, "ttl")]
       return nil if key.empty? && id.empty? && pairs.empty? && times.all? { |each| each.nil? || each.zero? }
 
       place(key, id, pairs, times)
-    rescue NoMethodError
-      raise InvalidArgument, "time and deliver_at are times"
     end
 
     # Puts the struct, the structs of the headers and then all bytes into one piece of memory.
@@ -43,6 +41,10 @@ module LightQ
     def self.pairs_of(headers)
       return [] if headers.nil?
 
+      unless headers.is_a?(Enumerable) && headers.all? { |pair| pair.is_a?(Array) && pair.size == 2 }
+        raise InvalidArgument, "headers are no pairs: #{headers.class}"
+      end
+
       pairs = headers.map { |name, value| [bytes_of(name, "the name of a header"), bytes_of(value, "a header")] }
       raise InvalidArgument, "a message has at most #{HEADERS_MAX} headers" if pairs.size > HEADERS_MAX
 
@@ -51,7 +53,7 @@ module LightQ
 
     def self.bytes_of(value, what)
       return "".b if value.nil?
-      raise InvalidArgument, "#{what} is no text: #{value.inspect}" unless value.is_a?(String) || value.is_a?(Symbol)
+      raise InvalidArgument, "#{what} is no text: #{value.class}" unless value.is_a?(String) || value.is_a?(Symbol)
 
       value.to_s.b
     end

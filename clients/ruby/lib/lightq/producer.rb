@@ -32,16 +32,16 @@ module LightQ
   # For one thread at a time. It has no thread of its own: it sends and receives inside calls only. After a long time
   # without a call the broker may end the connection; the next call connects again, and nothing is lost.
   class Producer < Session
-    POLL_MESSAGES = 64 # after so many messages `send` passes reports on
+    POLL_MESSAGES = 64 # after so many messages `send` takes reports, and passes them on
     UNSTORED_MAX = 10_000 # ranges of messages that were not stored, which the producer remembers
     FREE = Native::C_PRODUCER_FREE
     INTEREST = Native::C_PRODUCER_INTEREST
-    private_constant :POLL_MESSAGES, :UNSTORED_MAX, :INTEREST
+    private_constant :POLL_MESSAGES, :INTEREST
 
     def initialize(topic, address)
       super(topic, "producer", address, FREE)
       @number, @report = Fiddle::Pointer.malloc(8, Fiddle::RUBY_FREE), Native::REPORT.memory
-      @confirmed_end, @unstored, @untold = 0, [], []
+      @confirmed_end, @forgotten_end, @unstored, @untold = 0, 0, [], []
       Native.check(Native::C_PRODUCER_KEEP_REPORTS.call(address))
     end
 
@@ -54,9 +54,9 @@ module LightQ
       extra = attributes.empty? ? nil : Outgoing.attributes(**attributes)
       number = turn do |address|
         Native.check(take(address, body, extra, timeout))
-        @number[0, 8].unpack1("Q")
+        @number[0, 8].unpack1("Q").tap { |sent| take_reports(address) if (sent % POLL_MESSAGES).zero? }
       end
-      tell if @callback && (number % POLL_MESSAGES).zero?
+      tell
       Confirm.new(self, number)
     end
 
@@ -90,25 +90,29 @@ module LightQ
       @callback = block
     end
 
-    # Waits for a message of this number and all before it: see Confirm.
+    # Waits for a message of this number and all before it: see Confirm. After `close` it returns or raises at once.
     def wait_settled(number, timeout = 30)
+      Native.number(number, "the number")
+      return check_stored(number, closed_error) if closed?
+
       turn do |address|
         code = repeat(address, INTEREST, timeout) { Native::C_WAIT_SETTLED.call(address, number, 0) }
         failure = code == Native::OK ? nil : failure(address, code)
         take_reports(address)
-        reason = reason_of(number)
-        raise reason if reason
-        raise failure if failure && number >= @confirmed_end
+        check_stored(number, failure)
       end
     ensure
       tell
     end
 
     def settled?(number)
+      Native.number(number, "the number")
+      return remembered?(number) if closed?
+
       turn do |address|
         code = Native::C_WAIT_SETTLED.call(address, number, 0)
         take_reports(address)
-        code == Native::OK || number < @confirmed_end || !reason_of(number).nil?
+        code == Native::OK || remembered?(number)
       end
     ensure
       tell
@@ -224,7 +228,7 @@ module LightQ
         _, first, last, fate, code, text = Native::REPORT.unpack(@report)
         error = code == Native::OK ? nil : unstored_error(Native::FATES.fetch(fate), code, Fiddle::Pointer.new(text).to_s)
         if error
-          @unstored.shift if @unstored.size == UNSTORED_MAX
+          @forgotten_end = [@forgotten_end, @unstored.shift[1]].max if @unstored.size == UNSTORED_MAX
           @unstored << [first, last, error]
         else
           @confirmed_end = [@confirmed_end, last].max
@@ -240,10 +244,26 @@ module LightQ
       InDoubt.new("stored or not: #{error.message}", code: error.code)
     end
 
-    # Returns why a message is not stored, or nil.
+    # Returns why a message is not stored, or nil: it is stored, or its fate is not known.
     def reason_of(number)
       @unstored.reverse_each { |first, last, error| return error if number >= first && number < last }
       nil
+    end
+
+    # Tells whether the reports have named a message, or one behind it that was stored.
+    def remembered?(number)
+      number < @confirmed_end || !reason_of(number).nil?
+    end
+
+    # Returns if a message is stored. `failure`: why the library does not say that it is settled, or nil.
+    def check_stored(number, failure)
+      reason = reason_of(number)
+      raise reason if reason
+      raise failure if failure && number >= @confirmed_end
+      return if number >= @forgotten_end
+
+      raise InDoubt.new("stored or not: the fate of message #{number} is not known any more, because too many messages were not stored",
+                        code: "limit_reached")
     end
 
     # Passes the reports on. No call on the handle runs meanwhile.

@@ -59,8 +59,12 @@ module LightQ
       raise InUse, "this #{@kind} is in another call: it is for one thread at a time" if @turn.locked?
 
       @turn.synchronize do
-        yield @resource.address || raise(Closed, "this #{@kind} is closed")
+        yield @resource.address || raise(closed_error)
       end
+    end
+
+    def closed_error
+      Closed.new("this #{@kind} is closed")
     end
 
     def free
