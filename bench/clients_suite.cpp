@@ -16,7 +16,7 @@
 namespace lightq::bench {
 namespace {
 
-constexpr double quick_divisor = 50;
+constexpr std::uint64_t quick_messages = 10'000;
 constexpr double floor_of_goal = 0.8;
 
 /// A client that is measured: a program, and the calls that it uses.
@@ -120,7 +120,7 @@ class ClientsRun {
   };
 
   [[nodiscard]] std::uint64_t count_of(double messages) const {
-    return static_cast<std::uint64_t>(options_.quick ? messages / quick_divisor : messages);
+    return options_.quick ? quick_messages : static_cast<std::uint64_t>(messages);
   }
 
   void make_steps() {

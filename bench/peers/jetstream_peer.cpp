@@ -167,9 +167,9 @@ class PullConsumer : public PeerConsumer {
   NatsOwner<natsSubscription> subscription_;
 };
 
-class JetStreamServer : public NatsServer {
+class JetStreamServer : public NatsPeerServer {
  public:
-  JetStreamServer(const std::string& program, Storage storage) : NatsServer(program, true, storage) {}
+  JetStreamServer(const std::string& program, Storage storage) : NatsPeerServer(program, true, storage) {}
 
   void make_queue(const QueueTerms& queue) override {
     if (!maker_) maker_.emplace(server().port());

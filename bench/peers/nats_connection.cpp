@@ -46,7 +46,7 @@ ByteView bytes_of(const natsMsg& message) {
           static_cast<std::size_t>(natsMsg_GetDataLength(&message))};
 }
 
-NatsServer::NatsServer(const std::string& program, bool jetstream, Storage storage)
+NatsPeerServer::NatsPeerServer(const std::string& program, bool jetstream, Storage storage)
     : OneProcessServer([&](std::uint16_t port, const std::string& directory) {
         const std::string path = directory + "/nats.conf";
         std::ofstream(path) << settings_for(jetstream, storage, directory);

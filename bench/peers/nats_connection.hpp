@@ -31,9 +31,9 @@ NatsOwner<natsConnection> connect_nats(std::uint16_t port);
 ByteView bytes_of(const natsMsg& message);
 
 /// Runs nats-server with a configuration file. `jetstream`: with JetStream, which stores in its directory.
-class NatsServer : public OneProcessServer {
+class NatsPeerServer : public OneProcessServer {
  public:
-  NatsServer(const std::string& program, bool jetstream, Storage storage);
+  NatsPeerServer(const std::string& program, bool jetstream, Storage storage);
   [[nodiscard]] std::string command() const override { return OneProcessServer::command() + settings_; }
 
  private:

@@ -56,9 +56,9 @@ class NatsConsumer : public PeerConsumer {
   NatsOwner<natsSubscription> subscription_;
 };
 
-class CoreServer : public NatsServer {
+class CoreServer : public NatsPeerServer {
  public:
-  CoreServer(const std::string& program, Storage storage) : NatsServer(program, false, storage) {}
+  CoreServer(const std::string& program, Storage storage) : NatsPeerServer(program, false, storage) {}
   /// A subject exists while somebody subscribes to it.
   void make_queue(const QueueTerms& queue) override {
     if (queue.pattern != Pattern::idle) return;

@@ -31,11 +31,12 @@ lightq_peer(KAFKA librdkafka/rdkafka.h rdkafka peers/kafka_clients.cpp peers/kaf
 
 if(LIGHTQ_BUILD_TESTS)
   add_test(NAME bench_peers_selfcheck COMMAND lightq_bench_peers --self-check)
-  set_tests_properties(bench_peers_selfcheck PROPERTIES TIMEOUT 120)
+  set_tests_properties(bench_peers_selfcheck PROPERTIES TIMEOUT 120 COST 20 PROCESSORS 2)
   # The least of the peers: no library, and less than 3 MB of memory.
   find_program(LIGHTQ_PEER_BEANSTALKD beanstalkd)
   if(LIGHTQ_PEER_BEANSTALKD)
     add_test(NAME bench_peers_quick COMMAND lightq_bench_peers --quick --peer beanstalkd)
-    set_tests_properties(bench_peers_quick PROPERTIES TIMEOUT 300 ENVIRONMENT "TMPDIR=${PROJECT_BINARY_DIR}")
+    set_tests_properties(bench_peers_quick PROPERTIES TIMEOUT 300 COST 50 PROCESSORS 2
+                         ENVIRONMENT "TMPDIR=${PROJECT_BINARY_DIR}")
   endif()
 endif()

@@ -79,8 +79,15 @@ def options_of(arguments):
     return parser.parse_args(arguments)
 
 
+def unmatched(only):
+    """Returns the alternatives of --only, separated by `|` outside of parentheses, that match no scenario."""
+    return [each for each in re.split(r"\|(?![^()]*\))", only) if not any(re.search(each, scenario.title) for scenario in kit.SCENARIOS)]
+
+
 def main(arguments):
     options = options_of(arguments)
+    for each in unmatched(options.only):
+        sys.exit(f"conformance: no scenario matches '{each}'")
     chosen = [each for each in kit.SCENARIOS if re.search(options.only, each.title) and (options.long or not each.is_long)]
     columns, failed = [], 0
     for command in map(shlex.split, options.agent):

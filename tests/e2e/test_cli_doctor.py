@@ -54,10 +54,13 @@ def test_without_a_broker_the_machine_is_examined(lightq):
 
 
 @pytest.mark.parametrize("running", [True, False])
-def test_files_that_others_may_read_are_found(lightq, running):
+@pytest.mark.parametrize("name", ["ticket.key", "curve_former.key"])
+def test_files_that_others_may_read_are_found(lightq, running, name):
     if not running:
         lightq.broker.stop()
-    file = lightq.broker.data_dir / "ticket.key"
+    file = lightq.broker.data_dir / name
+    existed = file.exists()
+    file.touch(0o600)
     mode = file.stat().st_mode
     file.chmod(0o644)
     found = examine(lightq)["modes"]
@@ -65,6 +68,8 @@ def test_files_that_others_may_read_are_found(lightq, running):
     subprocess.run(found["mend"].split(), check=True)
     assert examine(lightq)["modes"]["severity"] == "ok"
     file.chmod(mode)
+    if not existed:
+        file.unlink()
     if not running:
         lightq.broker.start()
 

@@ -169,5 +169,8 @@ def test_the_command_and_the_resource_tell_the_same(make_broker):
     reply = client.get("/api/v1/topics/t/trace?offset=0")
     assert reply.status == 200 and {**reply.json(), "durable": True} == {**document, "durable": True}
     assert client.get("/api/v1/topics/t/trace").status == 400
+    for place, told in ("earliest", b"moved back to it by a seek"), ("latest", b"moved past it by a seek"):
+        lightq("group", "reset", "t", "g", "--to", place, "--yes")
+        assert told in lightq("trace", "t", "0").stdout
     assert b"no message 7 yet" in lightq("trace", "t", "7", code=1).stderr
     lightq("trace", "t", "x", code=2)

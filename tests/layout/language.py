@@ -26,6 +26,9 @@ WORD = re.compile(r"[A-Za-z][\w'-]*")
 
 _CPP_PARTS = re.compile(r'R"([^()\\ ]{0,16})\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'|'
                         r"//+[!<]?([^\n]*)|/\*((?:.|\n)*?)\*/")
+# Comments are group 1 of a line, and group 2 of a block. Strings come first, so that no comment begins in one.
+_RUBY_PARTS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(?<![^\s])#(?!!)([^\n]*)|^=begin\n((?:.|\n)*?)^=end', re.M)
+_LUA_PARTS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|--\[\[((?:.|\n)*?)\]\]|\[\[(?:.|\n)*?\]\]|--+([^\n]*)')
 _PYTHON_PARTS = re.compile(r'"""((?:.|\n)*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#([^\n]*)')
 
 
@@ -40,7 +43,8 @@ def prose(path, text):
         text = re.sub(r"^    .*$", " ", text, flags=re.M)
         text = re.sub(r"\]\([^)]*\)", "]", text)
         return re.sub(r"`[^`]*`", "X", text)
-    parts = {".hpp": _CPP_PARTS, ".cpp": _CPP_PARTS, ".h": _CPP_PARTS, ".c": _CPP_PARTS, ".go": _CPP_PARTS, ".py": _PYTHON_PARTS}.get(path[path.rfind("."):])
+    parts = {".hpp": _CPP_PARTS, ".cpp": _CPP_PARTS, ".h": _CPP_PARTS, ".c": _CPP_PARTS, ".go": _CPP_PARTS, ".py": _PYTHON_PARTS,
+             ".rb": _RUBY_PARTS, ".lua": _LUA_PARTS}.get(path[path.rfind("."):])
     if parts is None:
         return ""
     groups = (2, 3) if parts is _CPP_PARTS else (1, 2)

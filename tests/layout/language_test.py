@@ -24,6 +24,10 @@ PLANTED = [
     (language.headless_sentences, "docs/a.md", "A ticket. Likewise a key.\n", "begins with 'Likewise'"),
     (language.banned_words, "src/a.cpp", "int a;  // strangers come first\n", "'strangers'"),
     (language.banned_words, "tests/a.py", '"""Messages that were\npassed over."""\n', "'passed over'"),
+    (language.banned_words, "clients/ruby/a.rb", "x = '#'  # strangers come first\n", "'strangers'"),
+    (language.banned_words, "clients/ruby/a.rb", "=begin\nstrangers\n=end\n", "'strangers'"),
+    (language.banned_words, "clients/lua/a.lua", 'local x = "--"  --- strangers come first\n', "'strangers'"),
+    (language.banned_words, "clients/lua/a.lua", "--[[ A message that was\npassed over. ]]\n", "'passed over'"),
     (language.banned_words_in_texts, "src/a.cpp", 'auto a = "a message was "\n"passed over";\n', "'passed over' in"),
     (language.banned_words_in_texts, "include/lightq/a.hpp", 'say("no proof was given\\n");\n', "'proof'"),
     (language.banned_words_in_texts, "apps/a.cpp", 'say("a" + name + ": one more inlet");\n', "'inlet'"),
@@ -51,6 +55,8 @@ def test_an_exception_allows_so_many_and_no_fewer():
 def test_plain_texts_are_left_alone():
     tree = {"src/log/a.cpp": '/// Appends records. Layer: log.\nauto a = "what", b = "door";  // A client who asks. Returns the end.\n',
             "src/log/b.cpp": '#include "log/inlet.hpp"\nauto c = word("held") + R"(rest)" + "a user who asks";  // Returns the end.\n',
+            "clients/ruby/a.rb": "raise 'strangers' # Who asks? A client who asks.\nx = \"#{strangers} # strangers\"\n",
+            "clients/lua/a.lua": "local a = [[ strangers\n-- strangers ]] -- Returns the end.\n",
             "docs/a.md": "A client who sends receives an answer.\n\n    who what whose\n"}
     for rule in language.RULES:
         assert list(rule(tree)) == []

@@ -126,7 +126,13 @@ PLANTED = [
     (script_rules.script_client_loads, "clients/ruby/lib/a.rb", 'require "zmq"', "loads zmq"),
     (script_rules.script_client_loads, "clients/lua/lightq/a.lua", 'local c = require "cjson"', "loads cjson"),
     (script_rules.long_script_functions, "clients/ruby/a.rb", "  def f\n" + "    g\n" * 71 + "  end\n", ":1: a function of 73"),
-    (script_rules.long_script_functions, "clients/lua/a.lua", "local function f()\n" + "  g()\n" * 71 + "end\n", ":1: a function of 73"),
+    (script_rules.long_script_functions, "clients/ruby/a.rb", "  private def f\n" + "    g\n" * 71 + "  end\n", ":1: a function of 73"),
+    (script_rules.long_script_functions, "clients/ruby/a.rb", "  define_method(:f) do |x|\n" + "    g\n" * 71 + "  end\n", ":1: a function of 73"),
+    *((script_rules.long_script_functions, "clients/lua/a.lua", indent + head + "\n" + (indent + "  g()\n") * 71 + indent + "end" + tail + "\n",
+       ":1: a function of 73")
+      for indent in ("", "  ")
+      for head, tail in (("local function f()", ""), ("function M.f()", ""), ("M.f = function(a)", ""), ("local f = function(a)", ""),
+                         ("f = function (a)", ""), ("return function()", ""), ("each(function(a)", ")"))),
     (python_rules.long_python_functions, "clients/conformance/a.py", "def f():\n" + "    g()\n" * 71, ":1: a function of 72"),
     (rules.sleeping_tests, "tests/log/a_test.cpp", "std::this_thread::sleep_for(1s);", "sleeps"),
 ]

@@ -2,8 +2,10 @@
 import re
 
 FUNCTION_LINES_MAX = 70
-# A function begins and ends with the same indentation, because the tools of both languages keep it so.
-BEGIN = {".rb": re.compile(r"( *)def .*"), ".lua": re.compile(r"( *)(?:local )?function .*|( *)[\w.:]+ = function\(.*")}
+# A function begins and ends with the same indentation, because the tools of both languages keep it so. A method of Ruby with
+# `=` behind its parameters has no `end`. A suite of busted (`describe`) is as a class.
+BEGIN = {".rb": re.compile(r"( *)(?:[a-z_]+ )*def (?![\w.?!]+(?:\(.*\))? = ).*|( *)[^#]*\b(?:define_method|lambda|proc)\b.*\bdo\b.*"),
+         ".lua": re.compile(r"( *)(?!--|describe\()[^\s].*\bfunction\b *[\w.:]*\(.*|( *)function\b *[\w.:]*\(.*")}
 END = re.compile(r"( *)end\b")
 # What the clients may load beside their own files. The rest of liblightq.so.0 is the C client's.
 MAY_LOAD = {
@@ -32,11 +34,15 @@ def long_script_functions(tree):
         for number, line in enumerate(text.split("\n"), 1):
             found, ended = begins.fullmatch(line), END.match(line)
             if found and not re.search(r"\bend\b", line):
-                begun.append((number, found[1] or ""))
-            elif ended and begun and begun[-1][1] == ended[1]:
-                start, _ = begun.pop()
-                if number - start + 1 > FUNCTION_LINES_MAX:
-                    yield f"{path}:{start}: a function of {number - start + 1} lines, {FUNCTION_LINES_MAX} allowed"
+                begun.append((number, found[1] or found[2] or ""))
+            elif ended:
+                while begun and len(begun[-1][1]) > len(ended[1]):
+                    begun.pop()  # was the beginning of no function
+            if not (ended and begun and begun[-1][1] == ended[1]):
+                continue
+            start, _ = begun.pop()
+            if number - start + 1 > FUNCTION_LINES_MAX:
+                yield f"{path}:{start}: a function of {number - start + 1} lines, {FUNCTION_LINES_MAX} allowed"
 
 
 RULES = [script_client_loads, long_script_functions]

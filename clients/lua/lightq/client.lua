@@ -52,7 +52,7 @@ function Client:producer(topic, given)
   return open(self, Producer, topic, fields)
 end
 
---- Opens a consumer: a member of a group (by default of the group `default`), or with `own` a cursor of its own, which the
+--- Opens a consumer: a member of a group, by default of the group `default`. With `own` it has a cursor of its own, which the
 -- broker keeps if `group` names it. Options: `group`; `own`; `start`, "first", "next", "last", an offset or {time = seconds},
 -- where a new group begins; `holds`: the cursor keeps messages from being dropped; `automatic`: a message counts as
 -- processed when it is sent; `prefetch`: messages that are requested ahead; `ack_timeout`: seconds for a message; `transport`; and others of

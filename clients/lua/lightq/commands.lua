@@ -9,7 +9,7 @@ end
 
 --- Adds the methods to a class with the method `command`. Returns it.
 return function(Client)
-  -- Commands of a topic, a user or a group, whose other fields the last argument has.
+  -- Commands of a topic, a user or a group. The last argument has their other fields.
   for _, cmd in ipairs {"set_topic", "delete_topic", "list_delayed", "cancel_delayed"} do
     Client[cmd] = function(self, topic, more) return self:command(cmd, with({topic = topic}, more)) end
   end

@@ -1,5 +1,5 @@
---- What clients, producers, consumers and readers have in common: a handle of the library, which is freed by `close` or by
--- the garbage collector.
+--- The common part of clients, producers, consumers and readers: a handle of the library, which `close` or the garbage
+-- collector frees.
 local errors = require "lightq.errors"
 local native = require "lightq.native"
 

@@ -10,8 +10,8 @@ local lightq = {version = "0.1.0", null = json.null, array = json.array, is_erro
 lightq.library_version = native.version
 
 --- Connects to a broker, and returns a client. `uri` and options that are not given come from the environment (LIGHTQ_BROKER,
--- LIGHTQ_USER, LIGHTQ_PASSWORD …) and, on the broker's machine, from its files, as for the command line; not with
--- `discover = false`. Options: `user`, `password`, `admin`, `admin_password`, `server_key` (everything is encrypted),
+-- LIGHTQ_USER, LIGHTQ_PASSWORD …), as for the command line. On the broker's machine they also come from its files. With
+-- `discover = false` they have their defaults. Options: `user`, `password`, `admin`, `admin_password`, `server_key` (everything is encrypted),
 -- `client_key_file`, `data_dir`, `insecure`, and `timeout`: seconds for each request, and to open a producer, consumer or
 -- reader; 5 by default. Errors: Timeout, ConnectionLost, Unauthorized, InvalidArgument. A wrong password shows in later calls.
 function lightq.connect(uri, options)

@@ -54,7 +54,7 @@ function write(value, depth)
   error("JSON has no " .. kind, 0)
 end
 
---- Returns a value as JSON. Errors: a text that says what JSON cannot hold.
+--- Returns a value as JSON. Errors: a text that names the value that JSON cannot hold.
 function json.encode(value)
   return write(value, 1)
 end

@@ -1,4 +1,4 @@
---- Checks what programs give, and converts it for the library.
+--- Checks the options of programs, and converts them for the library.
 local errors = require "lightq.errors"
 
 local options = {}
@@ -68,7 +68,7 @@ local function milliseconds(value, what)
   return options.time(value, 1000, what, INT_MAX)
 end
 
--- An option of programs: the field of the struct in lightq.h, and what converts it.
+-- An option of programs: the field of the struct in lightq.h, and the function that converts its value.
 local CONNECTION = {
   name = {"name", options.text}, transport = {"transport", choice(TRANSPORTS)}, over_zmq = {"over_zmq", flag},
   shared_memory = {"no_shared_memory", unset}, heartbeat = {"heartbeat_ms", milliseconds},

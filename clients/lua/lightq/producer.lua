@@ -170,7 +170,7 @@ function Producer:poll(timeout)
 end
 
 --- Calls a function in later calls with the fates of messages: the numbers [first, last), and nil or the reason why they
--- are not stored, whose `fate` is "refused" (certainly not stored) or "unknown". It may use the producer. Its errors leave the call.
+-- are not stored. The reason's `fate` is "refused" (certainly not stored) or "unknown". The function may use the producer. Its errors leave the call.
 function Producer:on_settled(callback)
   self.callback = callback
 end

@@ -14,8 +14,8 @@ function Reader.of(topic, opened)
   return setmetatable({topic = topic, handle = opened}, Reader)
 end
 
---- Returns a list of the stored messages with the offsets `first` to `last` - 1, of at most so many bytes, but at least one,
--- and the offset at which to continue. Without `bytes_max`: as much as the broker allows. Errors: Timeout, Refused.
+--- Returns a list of the stored messages with the offsets `first` to `last` - 1, and the offset at which to continue. It has
+-- at least one message, and otherwise at most so many bytes. Without `bytes_max`: as much as the broker allows. Errors: Timeout, Refused.
 function Reader:read(first, last, bytes_max, timeout)
   local opened = self:open_handle()
   local code, following = native.fetch(opened, options.whole(first, "the offset"), options.whole(last, "the offset"),

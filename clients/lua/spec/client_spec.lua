@@ -1,4 +1,4 @@
--- What the kit does not ask for: declarations, JSON, parts of messages, cursors, counters and commands.
+-- Tests that the kit does not have: declarations, JSON, parts of messages, cursors, counters and commands.
 local helper = require "helper"
 local json = require "lightq.json"
 local lightq = require "lightq"

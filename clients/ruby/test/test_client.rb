@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the kit does not ask for: the layouts of structs, parts of messages, cursors, counters and commands.
+# Tests that the kit does not have: the layouts of structs, parts of messages, cursors, counters and commands.
 require_relative "helper"
 
 class TestClient < Minitest::Test

@@ -63,6 +63,17 @@ std::string text_of(const DeadMessage& death) {
   return death.reason.empty() ? text : text + ": " + death.reason;
 }
 
+/// Returns in which way a group was moved that has the message in this state now. The group keeps a dead
+/// message whichever way it is moved.
+std::string way_of_move(MessageState state) {
+  switch (state) {
+    case MessageState::skipped: return "past";
+    case MessageState::parked:
+    case MessageState::dead_waiting: return "past or back to";
+    default: return "back to";
+  }
+}
+
 /// Returns the further facts.
 std::string details_of(const GroupTrace& group) {
   std::string text;
@@ -80,7 +91,8 @@ std::string details_of(const GroupTrace& group) {
   else if (!group.letter_topic.empty())
     add("perhaps a letter in " + group.letter_topic + ", which was not searched completely");
   if (group.moved_by != protocol::MovedBy::none)
-    add("the group was moved over it by a " + std::string(protocol::to_word(group.moved_by)));
+    add("the group was moved " + way_of_move(group.state) + " it by a " +
+        std::string(protocol::to_word(group.moved_by)));
   return text;
 }
 

@@ -128,7 +128,7 @@ void check_modes(Findings& to, const std::filesystem::path& data_dir) {
                   "chmod " + mode + " " + path.string()});
   };
   check(data_dir, S_IWGRP | S_IWOTH, "other users may replace the broker's files", "700");
-  for (const char* const name : {"admin.json", "curve.key", "ticket.key", "tls.key"})
+  for (const char* const name : {"admin.json", "curve.key", "curve_former.key", "ticket.key", "tls.key"})
     check(data_dir / name, S_IRWXG | S_IRWXO, "other users may read its secret", "600");
   if (all_well) to.push_back({Severity::ok, "modes", "only its owner can change " + data_dir.string()});
 }

@@ -25,15 +25,16 @@ inline void add_backup(CLI::App* app, Parsed& parsed) {
   CLI::App* const backup = add_backup_verb(
       app, parsed, "backup", "copy all data of a broker, while it runs",
       "data directory of the broker (the usual one)",
-      "Examples:\n  lightq backup /backup/monday\n  lightq backup /backup/monday --data-dir ./data --json\n\n"
+      "Examples:\n  lightq backup /backup/monday\n  lightq backup /backup/monday.tar\n"
+      "  lightq backup /backup/monday --data-dir ./data --json\n\n"
       "Run it on the broker's machine, as the broker's user or as root. It has all messages that were\n"
-      "confirmed before it began, but not those of topics in memory. Full files are hard-linked, if the "
-      "file\n"
-      "system permits it: copy the backup to another disk.\n\nExit codes: 0 ok, 1 failed, or the copy is as "
+      "confirmed before it began, but not those of topics in memory. In a directory, full files are\n"
+      "hard-linked if the file system permits it: copy the backup to another disk. A name that ends\n"
+      "with .tar becomes one file, without links.\n\nExit codes: 0 ok, 1 failed, or the copy is as "
       "damaged as the broker's data, 2 wrong usage.");
-  backup->add_option("output", *output, "directory of the backup; it must not exist yet")
+  backup->add_option("output", *output, "directory or tar file of the backup; it must not exist yet")
       ->required()
-      ->type_name("DIR");
+      ->type_name("DIR|FILE.tar");
   backup->callback([&parsed, output] {
     parsed.command = [&parsed, output] { return run_backup(parsed.common, *output); };
   });
@@ -42,12 +43,15 @@ inline void add_backup(CLI::App* app, Parsed& parsed) {
   CLI::App* const restore = add_backup_verb(
       app, parsed, "restore", "make a broker's data directory from a backup",
       "the new data directory (the usual one); it must not exist yet, or be empty",
-      "Examples:\n  lightq restore /backup/monday --data-dir ./data\n  lightq restore /backup/monday "
-      "--dry-run\n\nEvery file is checked. If one is damaged or missing, nothing is restored. Start the "
+      "Examples:\n  lightq restore /backup/monday --data-dir ./data\n"
+      "  lightq restore /backup/monday.tar --dry-run\n\nEvery file is checked. If one is damaged or missing, "
+      "nothing is restored. Start the "
       "broker "
       "afterwards:\nit begins new incarnations of all topics, and all tickets end.\n\nExit codes: 0 ok, 1 "
       "failed, 2 wrong usage.");
-  restore->add_option("backup", *from, "directory of the backup")->required()->type_name("DIR");
+  restore->add_option("backup", *from, "directory or tar file of the backup")
+      ->required()
+      ->type_name("DIR|FILE.tar");
   flag(restore, "--dry-run", *only_check, "only check the backup");
   restore->callback([&parsed, from, only_check] {
     parsed.command = [&parsed, from, only_check] { return run_restore(parsed.common, *from, *only_check); };

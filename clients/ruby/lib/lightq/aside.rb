@@ -6,7 +6,7 @@ module LightQ
   # Runs calls that may wait in the library. Ruby cannot interrupt such a call, so another thread makes it, and the
   # caller waits for that thread: Thread#raise, Thread#kill and Timeout end the wait at once.
   module Aside
-    # Returns what the block returns. Its errors get the caller's backtrace. If the caller is interrupted, the block still ends, and `discard` gets its result.
+    # Returns the block's result. Its errors get the caller's backtrace. If the caller is interrupted, the block still ends, and `discard` gets its result.
     def self.run(discard = nil, &call)
       lock, results, is_given_up = Thread::Mutex.new, [], false
       thread = Thread.new do

@@ -66,7 +66,7 @@ module LightQ
       with(open(Producer, topic, Native::PRODUCER_OPTIONS, Native::C_PRODUCER_OPEN, more, options), &block)
     end
 
-    # Opens a consumer: a member of a group (by default of the group `default`), or with `own` a cursor of its own, which the
+    # Opens a consumer: a member of a group, by default of the group `default`. With `own` it has a cursor of its own, which the
     # broker keeps if `group` names it. With a block, yields it, and closes it afterwards. `start`: :first, :next, :last, an
     # offset or a Time, where a new group begins. `holds`: the cursor keeps messages from being dropped. `automatic`: a message
     # counts as processed when it is sent. `prefetch`: messages that are requested ahead; by default as many as the program

@@ -13,8 +13,8 @@ module LightQ
       super(topic, "reader", address, FREE)
     end
 
-    # Returns the stored messages with the offsets `first` to `last` - 1, of at most so many bytes, but at least one, and
-    # the offset at which to continue. 0 bytes: as much as the broker allows. Errors: Timeout, Refused.
+    # Returns the stored messages with the offsets `first` to `last` - 1, and the offset at which to continue. They are at least
+    # one message, and otherwise at most so many bytes. 0 bytes: as much as the broker allows. Errors: Timeout, Refused.
     def read(first, last, bytes_max: 0, timeout: 30)
       limits = [Native.number(first, "the offset"), Native.number(last, "the offset"), Native.number(bytes_max, "bytes_max")]
       milliseconds = Native.milliseconds(timeout, "the timeout")

@@ -21,7 +21,7 @@ module LightQ
       end
     end
 
-    # Returns what the garbage collector calls for an owner that was not closed.
+    # Returns the procedure that the garbage collector calls for an owner that was not closed.
     def finalizer
       proc do
         if @address
@@ -33,7 +33,7 @@ module LightQ
   end
   private_constant :Resource
 
-  # What a producer, consumer and reader have in common: a handle that one thread uses at a time.
+  # The common part of a producer, consumer and reader: a handle that one thread uses at a time.
   class Session
     attr_reader :topic
 
@@ -54,7 +54,7 @@ module LightQ
 
     private
 
-    # Makes calls on the handle, whose address it yields. Errors: Closed, InUse.
+    # Makes calls on the handle, and yields its address. Errors: Closed, InUse.
     def turn
       raise InUse, "this #{@kind} is in another call: it is for one thread at a time" if @turn.locked?
 
