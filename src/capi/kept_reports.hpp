@@ -10,21 +10,18 @@
 #include <lightq/lightq.h>
 #include <lightq/producer.hpp>
 
-#include "capi/boundary.hpp"
+#include "capi/conversions.hpp"
 
 namespace lightq::capi {
 
-/// A report that outlives the callback. `first_due`: lightq_report.delayed_first.
+/// A report that outlives the callback. `text` is its text; report.text is null.
 struct KeptReport {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  Fate fate = Fate::confirmed;
-  int code = LIGHTQ_OK;
-  std::int64_t first_due = -1;
+  lightq_report report;
   std::string text;
 };
 
-/// Owns the reports of one producer in the order of their arrival. Joins neighbours that tell the same.
+/// Owns the reports of one producer in the order of their arrival. Joins neighbours with the same fate, code
+/// and text.
 /// For one thread.
 class KeptReports {
  public:
@@ -32,18 +29,14 @@ class KeptReports {
 
   /// Keeps a report. Drops the oldest one beyond `reports_max`. Throws std::bad_alloc.
   void add(const SendReport& report) {
-    KeptReport made{report.begin,
-                    report.end,
-                    report.fate,
-                    report.error == nullptr ? LIGHTQ_OK : code_of(report.error->code),
-                    report.number ? static_cast<std::int64_t>(*report.number) : -1,
-                    report.error == nullptr ? std::string() : report.error->message};
+    const lightq_report made = report_of(report);
     if (!kept_.empty() && continues(kept_.back(), made)) {
-      kept_.back().end = made.end;
+      kept_.back().report.end = made.end;
       return;
     }
     if (kept_.size() == reports_max) kept_.pop_front();
-    kept_.push_back(std::move(made));
+    kept_.push_back({made, made.text});
+    kept_.back().report.text = nullptr;
   }
   /// Removes and returns the oldest report, or nothing.
   std::optional<KeptReport> take() {
@@ -54,10 +47,12 @@ class KeptReports {
   }
 
  private:
-  static bool continues(const KeptReport& last, const KeptReport& next) {
-    const auto due = static_cast<std::int64_t>(last.end - last.begin) + last.first_due;
+  static bool continues(const KeptReport& kept, const lightq_report& next) {
+    const lightq_report& last = kept.report;
+    const auto due = static_cast<std::int64_t>(last.end - last.begin) + last.delayed_first;
     return last.end == next.begin && last.fate == next.fate && last.code == next.code &&
-           (last.first_due < 0 ? next.first_due < 0 : next.first_due == due);
+           kept.text == next.text &&
+           (last.delayed_first < 0 ? next.delayed_first < 0 : next.delayed_first == due);
   }
 
   std::deque<KeptReport> kept_;
