@@ -1,4 +1,4 @@
-/// Requests about a running broker itself. Layer: client.
+/// Requests about a running broker, its topics and their messages. Layer: client.
 #pragma once
 
 #include <cstdint>

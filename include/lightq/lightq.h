@@ -278,11 +278,12 @@ int lightq_producer_interest(lightq_producer* producer, lightq_interest* interes
 int lightq_producer_fd(lightq_producer* producer);
 /* Sets the callback for the fate of all messages that are settled from now on. Null: none. */
 int lightq_producer_on_report(lightq_producer* producer, lightq_report_callback callback, void* user);
-/* Keeps the fates of messages for lightq_next_report, instead of a callback; neighbours as one range. Beyond
-   10,000 ranges the oldest become one, which is UNKNOWN with the code LIMIT_REACHED. Messages between them
-   may be in a later range too. lightq_producer_on_report ends it. */
+/* Keeps the fates of messages for lightq_next_report, for languages into which a library cannot call.
+   Neighbours with the same fate, code and text are one range. Beyond 10,000 ranges the oldest become one,
+   UNKNOWN with the code LIMIT_REACHED; later ranges may name the messages between them too.
+   lightq_producer_on_report ends it; ranges that are kept can still be taken. */
 int lightq_producer_keep_reports(lightq_producer* producer);
-/* Takes the oldest kept range. `text` is valid until the next call. Errors: TIMEOUT (none is kept). */
+/* Takes the oldest kept range. Its `text` is valid until the next call. Errors: TIMEOUT (none is kept). */
 int lightq_next_report(lightq_producer* producer, lightq_report* report);
 /* Ends LIGHTQ_STATE_IN_DOUBT: the broker does not know this producer any more. 1: sends the unconfirmed
    messages again, which may store some twice. 0: gives them up as UNKNOWN. */
@@ -487,8 +488,7 @@ int lightq_read(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t by
    Messages of an earlier call that were not taken are dropped, also after an error. */
 int lightq_fetch(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t bytes_max, uint64_t* next,
                  int timeout_ms);
-/* Takes the next kept message; it is valid until the next call on the reader. Errors: TIMEOUT (none is left).
- */
+/* Takes the next kept message, valid until the next call on the reader. Errors: TIMEOUT (none is left). */
 int lightq_next_fetched(lightq_reader* reader, lightq_message* message);
 /* Frees a reader. Null does nothing. Error: IN_USE: it was not freed. */
 int lightq_reader_free(lightq_reader* reader);

@@ -168,6 +168,8 @@ void ReactorPool::remove_topic(TopicId topic, Done<void> done) {
 }
 
 namespace {
+/// Joins a topic by sessions. Returns where they connect. Errors: those of SessionServer::join. Thread: the
+/// topic's reactor.
 Result<JoinedEndpoint> joined_session(SessionServer& sessions, TopicId topic, const JoinWish& wish) {
   const EndpointRole role = role_of(wish.type);
   const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;

@@ -172,4 +172,15 @@ int write_interest(lightq_interest* interest, int fd, bool wants_write, SessionT
   return LIGHTQ_OK;
 }
 
+lightq_report report_of(const SendReport& report) {
+  lightq_report told = LIGHTQ_REPORT_INIT;
+  told.begin = report.begin;
+  told.end = report.end;
+  told.fate = static_cast<int>(report.fate);
+  told.code = report.error == nullptr ? LIGHTQ_OK : code_of(report.error->code);
+  told.text = report.error == nullptr ? "" : report.error->message.c_str();
+  told.delayed_first = report.number ? static_cast<std::int64_t>(*report.number) : -1;
+  return told;
+}
+
 }  // namespace lightq::capi

@@ -56,6 +56,9 @@ inline void write_message(const Delivered& from, lightq_message& to) {
   to.attributes = has_attributes ? from.payload.data() - from.attributes_bytes : nullptr;
 }
 
+/// Returns a report of C. Lifetime: its text is that of `report`.
+lightq_report report_of(const SendReport& report);
+
 /// Returns the headers of a message of C.
 inline AttributesView::Headers headers_of(const lightq_message& message) {
   if (message.attributes == nullptr) return {};

@@ -12,21 +12,18 @@
 #include <lightq/lightq.h>
 #include <lightq/producer.hpp>
 
-#include "capi/boundary.hpp"
+#include "capi/conversions.hpp"
 
 namespace lightq::capi {
 
-/// A report that outlives the callback. `first_due`: lightq_report.delayed_first.
+/// A report that outlives the callback. `text` is its text; report.text is null.
 struct KeptReport {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  Fate fate = Fate::confirmed;
-  int code = LIGHTQ_OK;
-  std::int64_t first_due = -1;
+  lightq_report report;
   std::string text;
 };
 
-/// Owns the reports of one producer in the order of their arrival. Joins neighbours that tell the same.
+/// Owns the reports of one producer in the order of their arrival. Joins neighbours with the same fate, code
+/// and text.
 /// For one thread.
 class KeptReports {
  public:
@@ -34,18 +31,14 @@ class KeptReports {
 
   /// Keeps a report. Beyond `reports_max`, the oldest become one with an unknown fate. Throws std::bad_alloc.
   void add(const SendReport& report) {
-    KeptReport made{report.begin,
-                    report.end,
-                    report.fate,
-                    report.error == nullptr ? LIGHTQ_OK : code_of(report.error->code),
-                    report.number ? static_cast<std::int64_t>(*report.number) : -1,
-                    report.error == nullptr ? std::string() : report.error->message};
+    const lightq_report made = report_of(report);
     if (!kept_.empty() && continues(kept_.back(), made)) {
-      kept_.back().end = made.end;
+      kept_.back().report.end = made.end;
       return;
     }
     if (kept_.size() == reports_max) forget_oldest();
-    kept_.push_back(std::move(made));
+    kept_.push_back({made, made.text});
+    kept_.back().report.text = nullptr;
   }
   /// Removes and returns the oldest report, or nothing.
   std::optional<KeptReport> take() {
@@ -58,21 +51,24 @@ class KeptReports {
  private:
   /// Replaces the two oldest reports by one that also covers the numbers between them.
   void forget_oldest() {
-    const auto second = std::next(kept_.begin());
-    const KeptReport forgotten{
-        std::min(kept_.front().begin, second->begin),
-        std::max(kept_.front().end, second->end),
-        Fate::unknown,
-        LIGHTQ_LIMIT_REACHED,
-        -1,
+    const lightq_report& second = std::next(kept_.begin())->report;
+    KeptReport forgotten{
+        kept_.front().report,
         "more fates were kept than the program has taken: the messages may be stored or not"};
+    forgotten.report.begin = std::min(forgotten.report.begin, second.begin);
+    forgotten.report.end = std::max(forgotten.report.end, second.end);
+    forgotten.report.fate = LIGHTQ_UNKNOWN;
+    forgotten.report.code = LIGHTQ_LIMIT_REACHED;
+    forgotten.report.delayed_first = -1;
     kept_.pop_front();
-    kept_.front() = forgotten;
+    kept_.front() = std::move(forgotten);
   }
-  static bool continues(const KeptReport& last, const KeptReport& next) {
-    const auto due = static_cast<std::int64_t>(last.end - last.begin) + last.first_due;
+  static bool continues(const KeptReport& kept, const lightq_report& next) {
+    const lightq_report& last = kept.report;
+    const auto due = static_cast<std::int64_t>(last.end - last.begin) + last.delayed_first;
     return last.end == next.begin && last.fate == next.fate && last.code == next.code &&
-           (last.first_due < 0 ? next.first_due < 0 : next.first_due == due);
+           kept.text == next.text &&
+           (last.delayed_first < 0 ? next.delayed_first < 0 : next.delayed_first == due);
   }
 
   std::deque<KeptReport> kept_;

@@ -103,14 +103,7 @@ int send(lightq_producer& to, const void* body, std::size_t bytes, const lightq_
 
 /// Passes a report on to a callback of C.
 void report_to(lightq_report_callback callback, void* user, const SendReport& report) {
-  lightq_report told{};
-  told.size = sizeof told;
-  told.begin = report.begin;
-  told.end = report.end;
-  told.fate = static_cast<int>(report.fate);
-  told.code = report.error == nullptr ? LIGHTQ_OK : code_of(report.error->code);
-  told.text = report.error == nullptr ? "" : report.error->message.c_str();
-  told.delayed_first = report.number ? static_cast<std::int64_t>(*report.number) : -1;
+  const lightq_report told = report_of(report);
   call_back([&] { callback(user, &told); });
 }
 static_assert(static_cast<int>(Fate::confirmed) == LIGHTQ_CONFIRMED);
@@ -232,12 +225,9 @@ int lightq_next_report(lightq_producer* producer, lightq_report* report) {
     auto kept = of.reports.take();
     if (!kept) return fail(LIGHTQ_TIMEOUT, "no report is kept");
     of.told = std::move(kept->text);
-    report->begin = kept->begin;
-    report->end = kept->end;
-    report->fate = static_cast<int>(kept->fate);
-    report->code = kept->code;
-    report->text = of.told.c_str();
-    report->delayed_first = kept->first_due;
+    kept->report.size = report->size;  // a newer program's struct is longer
+    kept->report.text = of.told.c_str();
+    *report = kept->report;
     return LIGHTQ_OK;
   });
 }

@@ -140,26 +140,33 @@ TEST(Capi, NeighbouringReportsBecomeOneAndTheOldestAreUnknown) {
   reports.add({9, 11, Fate::confirmed, nullptr, 41});
   reports.add({11, 12, Fate::confirmed, nullptr, 43});
   reports.add({12, 13, Fate::confirmed, nullptr, 45});
+  const Error smaller{full.code, "another topic is full"};
+  reports.add({13, 14, Fate::refused, &full});
+  reports.add({14, 15, Fate::refused, &full});
+  reports.add({15, 16, Fate::refused, &smaller});  // the same code with another text
   std::vector<std::string> told;
   while (const auto kept = reports.take())
-    told.push_back(std::to_string(kept->begin) + "-" + std::to_string(kept->end) + " " +
-                   lightq_strerror(kept->code) + " " + std::to_string(kept->first_due) + kept->text);
-  EXPECT_EQ(told, (std::vector<std::string>{
-                      "0-5 ok -1", "5-6 limit_reached -1the topic is full", "6-7 no_space -1the disk is full",
-                      "8-9 no_space -1the disk is full", "7-8 ok 40", "9-12 ok 41", "12-13 ok 45"}));
+    told.push_back(std::to_string(kept->report.begin) + "-" + std::to_string(kept->report.end) + " " +
+                   lightq_strerror(kept->report.code) + " " + std::to_string(kept->report.delayed_first) +
+                   kept->text);
+  EXPECT_EQ(told,
+            (std::vector<std::string>{
+                "0-5 ok -1", "5-6 limit_reached -1the topic is full", "6-7 no_space -1the disk is full",
+                "8-9 no_space -1the disk is full", "7-8 ok 40", "9-12 ok 41", "12-13 ok 45",
+                "13-15 limit_reached -1the topic is full", "15-16 limit_reached -1another topic is full"}));
   for (std::uint64_t number = 0; number < KeptReports::reports_max + 5; ++number)
     reports.add(number % 2 == 0 ? SendReport{number, number + 1, Fate::confirmed}
                                 : SendReport{number, number + 1, Fate::refused, &full});
   const KeptReport forgotten = reports.take().value();
-  EXPECT_EQ(forgotten.begin, 0U);
-  EXPECT_EQ(forgotten.end, 6U);
-  EXPECT_EQ(forgotten.fate, Fate::unknown);
-  EXPECT_EQ(forgotten.code, LIGHTQ_LIMIT_REACHED);
+  EXPECT_EQ(forgotten.report.begin, 0U);
+  EXPECT_EQ(forgotten.report.end, 6U);
+  EXPECT_EQ(forgotten.report.fate, LIGHTQ_UNKNOWN);
+  EXPECT_EQ(forgotten.report.code, LIGHTQ_LIMIT_REACHED);
   EXPECT_NE(forgotten.text, "");
   std::uint64_t following = 6;
   while (const auto kept = reports.take()) {
-    EXPECT_EQ(kept->begin, following++);
-    EXPECT_EQ(kept->fate, kept->begin % 2 == 0 ? Fate::confirmed : Fate::refused);
+    EXPECT_EQ(kept->report.begin, following++);
+    EXPECT_EQ(kept->report.fate, kept->report.begin % 2 == 0 ? LIGHTQ_CONFIRMED : LIGHTQ_REFUSED);
   }
   EXPECT_EQ(following, KeptReports::reports_max + 5);
 }

@@ -34,7 +34,7 @@ std::string fault_of(const TarEntry::Block& block) {
 
 TEST(TarEntry, IsReadAsItWasWritten) {
   for (const TarEntry& entry :
-       {TarEntry{"backup.json", 0}, TarEntry{std::string(100, 'n'), TarEntry::bytes_max},
+       {TarEntry{"backup.json", 0}, TarEntry{std::string(100, 'n'), TarEntry::number_max},
         TarEntry{"topics/17/00000000000000000000.seg", 134'217'728}}) {
     EXPECT_EQ(parse_tar_header(header(entry)).value_or_throw(), entry);
   }
@@ -47,7 +47,7 @@ TEST(TarEntry, IsReadAsItWasWritten) {
 TEST(TarEntry, RefusesWhatAHeaderCannotSay) {
   EXPECT_FALSE(tar_header({"", 1}, 0).ok());
   EXPECT_FALSE(tar_header({std::string(101, 'n'), 1}, 0).ok());
-  EXPECT_FALSE(tar_header({"a", TarEntry::bytes_max + 1}, 0).ok());
+  EXPECT_FALSE(tar_header({"a", TarEntry::number_max + 1}, 0).ok());
 }
 
 TEST(TarEntry, RefusesLinksDirectoriesAndExtensions) {

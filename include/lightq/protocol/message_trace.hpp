@@ -90,10 +90,9 @@ struct MessageTrace {
 };
 
 constexpr std::string_view to_word(MessageState state) {
-  constexpr std::string_view words[] = {"ready",        "in_flight",    "retrying", "parked",
-                                        "dead_waiting", "dead_letter",  "done",     "expired",
-                                        "skipped",      "before_group", "lost"};
-  return words[static_cast<int>(state)];
+  std::string_view words = message_state_words;
+  for (int before = static_cast<int>(state); before > 0; --before) words.remove_prefix(words.find(", ") + 2);
+  return words.substr(0, words.find(", "));
 }
 constexpr std::string_view to_word(MovedBy by) {
   constexpr std::string_view words[] = {"none", "seek", "purge"};

@@ -221,9 +221,8 @@ class BackupRun {
 
   /// Reads every file of the copy, and writes the manifest.
   Result<void> list_files() {
-    BackupManifest& manifest = manifest_;
-    manifest.version = version_text;
-    manifest.time_ms = static_cast<std::uint64_t>(
+    manifest_.version = version_text;
+    manifest_.time_ms = static_cast<std::uint64_t>(
         std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count());
     std::error_code fault;
@@ -236,14 +235,14 @@ class BackupRun {
       if (!read) return read.error();
       read->path = at->path().lexically_relative(path_).string();
       totals_.bytes += read->bytes;
-      manifest.files.push_back(*std::move(read));
+      manifest_.files.push_back(*std::move(read));
     }
     if (fault) return Error{ErrorCode::io_error, "cannot list " + path_.string(), fault.value()};
-    std::ranges::sort(manifest.files, {}, &BackupFile::path);
-    totals_.files = manifest.files.size();
+    std::ranges::sort(manifest_.files, {}, &BackupFile::path);
+    totals_.files = manifest_.files.size();
     const auto to = storage_.open((path_ / BackupManifest::file_name).string(), log::OpenMode::create);
     if (!to) return to.error();
-    const std::string text = manifest_text(manifest);
+    const std::string text = manifest_text(manifest_);
     if (auto written = log::write_all(**to, std::as_bytes(std::span(text)), 0); !written) return written;
     return (*to)->sync();
   }

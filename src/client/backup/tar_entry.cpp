@@ -70,7 +70,8 @@ Error no_header(const char* why) {
 }  // namespace
 
 Result<TarEntry::Block> tar_header(const TarEntry& entry, std::uint64_t time_s) {
-  if (entry.name.empty() || entry.name.size() > TarEntry::name_bytes_max || entry.bytes > TarEntry::bytes_max)
+  if (entry.name.empty() || entry.name.size() > TarEntry::name_bytes_max ||
+      entry.bytes > TarEntry::number_max)
     return Error{ErrorCode::too_large, entry.name + " is too long for a tar file", 0};
   constexpr std::uint64_t owner_only = 0600;
   TarEntry::Block block{};
@@ -79,7 +80,7 @@ Result<TarEntry::Block> tar_header(const TarEntry& entry, std::uint64_t time_s) 
   put_number(block, user_field, 0);
   put_number(block, group_field, 0);
   put_number(block, size_field, entry.bytes);
-  put_number(block, time_field, std::min(time_s, TarEntry::bytes_max));
+  put_number(block, time_field, std::min(time_s, TarEntry::number_max));
   block.at(type_at) = static_cast<std::byte>(regular_file);
   put(block, magic_field, magic);
   put_number(block, {checksum_field.at, checksum_field.bytes - 1}, checksum_of(block));
@@ -98,7 +99,7 @@ Result<std::optional<TarEntry>> parse_tar_header(std::span<const std::byte, TarE
   if (text_at(block, prefix_field).front() != '\0' || text_at(block, link_field).front() != '\0')
     return no_header("a longer name than this program writes");
   const auto bytes = number_at(block, size_field);
-  if (!bytes || *bytes > TarEntry::bytes_max) return no_header("a header without a length");
+  if (!bytes || *bytes > TarEntry::number_max) return no_header("a header without a length");
   std::string_view name = text_at(block, name_field);
   name = name.substr(0, name.find('\0'));
   if (name.empty()) return no_header("a header without a name");

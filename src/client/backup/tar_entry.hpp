@@ -17,7 +17,8 @@ namespace lightq::cli {
 struct TarEntry {
   static constexpr std::size_t block_bytes = 512;
   static constexpr std::size_t name_bytes_max = 100;
-  static constexpr std::uint64_t bytes_max = (std::uint64_t{1} << 33) - 1;  ///< 11 octal digits
+  static constexpr std::uint64_t number_max =
+      (std::uint64_t{1} << 33) - 1;  ///< bytes, or seconds: 11 octal digits
   using Block = std::array<std::byte, block_bytes>;
 
   std::string name;

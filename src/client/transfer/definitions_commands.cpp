@@ -29,7 +29,7 @@ Result<Definitions> definitions_of(Client& client, bool& sees_users) {
         definitions.topics.emplace_back(TopicDefinitions{topic.topic, topic.settings, {}});
     for (const protocol::GroupListing& group : topic.groups)
       made.groups.emplace_back(group.group, group.settings);
-    // Groups of a broker that does not list them.
+    // Adds groups that an older broker has in its statistics only.
     const auto known = std::ranges::find(*stats, topic.topic, &TopicStats::topic);
     if (known == stats->end()) continue;
     for (const GroupStats& group : known->groups)
