@@ -43,10 +43,12 @@ Result<std::unique_ptr<CurveKeyPair>> read_curve_key(const std::filesystem::path
   return key;
 }
 
-/// Makes a new key, which replaces a file that is there.
-Result<std::unique_ptr<CurveKeyPair>> make_curve_key(const std::filesystem::path& path) {
+/// Makes a new key, which replaces a file that is there. `owner_of`: as of write_key_file.
+Result<std::unique_ptr<CurveKeyPair>> make_curve_key(const std::filesystem::path& path,
+                                                     const std::filesystem::path& owner_of = {}) {
   auto key = std::make_unique<CurveKeyPair>();
-  if (auto written = write_key_file(key_file_of(path), key->secret()); !written) return written.error();
+  if (auto written = write_key_file(key_file_of(path), key->secret(), owner_of); !written)
+    return written.error();
   return key;
 }
 
@@ -72,11 +74,20 @@ Result<CurveKeys::Held> open_curve_keys(const CurveKeyFiles& files) {
 Result<std::unique_ptr<CurveKeyPair>> renew_curve_key(const CurveKeyFiles& files) {
   const auto present = read_curve_key(files.current);
   if (!present) return present.error();
-  if (*present != nullptr) {
-    if (auto kept = write_key_file(key_file_of(files.former), (*present)->secret()); !kept)
-      return kept.error();
+  if (*present == nullptr) return make_curve_key(files.current);
+  const auto former = read_curve_key(files.former);
+  if (!former) return former.error();
+  // They are equal if a renewal was interrupted.
+  if (*former != nullptr && (*former)->public_key() != (*present)->public_key()) {
+    return Error{ErrorCode::invalid_argument,
+                 "the key was renewed before, and clients may still use the former one: nothing was changed; "
+                 "when all clients have the present key " +
+                     to_z85((*present)->public_key()) + ", remove " + files.former.string() +
+                     ", and renew again"};
   }
-  return make_curve_key(files.current);
+  if (auto kept = write_key_file(key_file_of(files.former), (*present)->secret(), files.current); !kept)
+    return kept.error();
+  return make_curve_key(files.current, files.current);
 }
 
 Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& path, const PipeWait& wait) {

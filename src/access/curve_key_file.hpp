@@ -26,8 +26,10 @@ struct CurveKeyFiles {
 /// Returns the keys in the files. Creates the present one if it does not exist. Errors: as of open_curve_key.
 Result<CurveKeys::Held> open_curve_keys(const CurveKeyFiles& files);
 
-/// Makes a new present key, and keeps the one that was there as the former key. Returns the new key. Errors:
-/// as of open_curve_key.
+/// Makes a new present key, and keeps the one that was there as the former key. Returns the new key. Both
+/// files get the owner and the group of the present key's file. Errors: as of open_curve_key; io_error if
+/// this process must not set these; invalid_argument if there is another former key already, which a second
+/// renewal would end although clients may still use it.
 Result<std::unique_ptr<CurveKeyPair>> renew_curve_key(const CurveKeyFiles& files);
 
 /// Reads public keys in Z85, one per line. Ignores empty lines and text after a #. Errors, which name the

@@ -34,13 +34,36 @@ int write_all(int descriptor, std::string_view text, mode_t mode) {
   return fsync(descriptor) == 0 ? 0 : errno;
 }
 
+/// Gives the file the owner and the group of the file at `path`. Returns errno, or 0 on success.
+int take_owner(int descriptor, const std::filesystem::path& path) {
+  struct stat wanted{};
+  struct stat present{};
+  if (lstat(path.c_str(), &wanted) != 0 || fstat(descriptor, &present) != 0) return errno;
+  if (wanted.st_uid == present.st_uid && wanted.st_gid == present.st_gid) return 0;
+  return fchown(descriptor, wanted.st_uid, wanted.st_gid) == 0 ? 0 : errno;
+}
+
+Error cannot_take_owner(const std::filesystem::path& path, const std::filesystem::path& owner_of,
+                        int number) {
+  return {ErrorCode::io_error,
+          "cannot give the new " + path.string() + " the owner and the group of " + owner_of.string() +
+              ", so nothing was changed; run the command as that user or as root",
+          number};
+}
+
 }  // namespace
 
-Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode,
+                                   const std::filesystem::path& owner_of) {
   const auto unfinished = path.string() + ".new";
   unlink(unfinished.c_str());
   const int file = open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return failed(path, errno);
+  if (const int refused = owner_of.empty() ? 0 : take_owner(file, owner_of); refused != 0) {
+    close(file);
+    unlink(unfinished.c_str());
+    return cannot_take_owner(path, owner_of, refused);
+  }
   int number = write_all(file, text, mode);
   if (close(file) != 0 && number == 0) number = errno;
   if (number == 0 && rename(unfinished.c_str(), path.c_str()) != 0) number = errno;
@@ -91,8 +114,8 @@ Result<bool> read_key_file(const KeyFile& file, std::span<std::byte> to) {
   return *fault;
 }
 
-Result<void> write_key_file(const KeyFile& file, ByteView key) {
-  return write_file_atomically(file.path, as_text(key), 0600);
+Result<void> write_key_file(const KeyFile& file, ByteView key, const std::filesystem::path& owner_of) {
+  return write_file_atomically(file.path, as_text(key), 0600, owner_of);
 }
 
 }  // namespace lightq::broker

@@ -14,7 +14,10 @@ namespace lightq::broker {
 
 /// Writes `text` to a temporary name, syncs it, renames it to `path` and syncs the rename. A reader sees the
 /// old file or the new one. Errors: no_space, io_error.
-Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode);
+/// `owner_of`: a file whose owner and group the new file gets; empty: those of this process. Fails with
+/// io_error, and leaves the old file as it is, if this process must not set them.
+Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode,
+                                   const std::filesystem::path& owner_of = {});
 
 /// Describes a file that contains one key and nothing else.
 struct KeyFile {
@@ -28,7 +31,7 @@ struct KeyFile {
 /// invalid_argument if users other than its owner may read or write the file; corrupt if it has another
 /// length. On these errors `to` is wiped.
 Result<bool> read_key_file(const KeyFile& file, std::span<std::byte> to);
-/// Writes the key with mode 0600. Errors: as write_file_atomically.
-Result<void> write_key_file(const KeyFile& file, ByteView key);
+/// Writes the key with mode 0600. `owner_of` and errors: as of write_file_atomically.
+Result<void> write_key_file(const KeyFile& file, ByteView key, const std::filesystem::path& owner_of = {});
 
 }  // namespace lightq::broker

@@ -92,7 +92,7 @@ class ReactorPool final : public DataPlane {
   void set_group(TopicId topic, const std::string& group, const GroupSetup& setup, Done<void> done) override;
   void list_dead(TopicId topic, const std::string& group, const DeadListWish& wish,
                  Done<protocol::DeadPage> done) override;
-  void trace(TopicId topic, Offset offset, Done<protocol::MessageTrace> done) override;
+  void trace(TopicId topic, Offset offset, Done<WorkedTrace> done) override;
   void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,
                    Done<protocol::DeadCount> done) override;
   void act_on_letters(TopicId topic, const DeadWish& wish, std::function<bool(std::string_view topic)> may,

@@ -76,13 +76,16 @@ void ReactorPool::list_dead(TopicId topic, const std::string& group, const DeadL
   });
 }
 
-void ReactorPool::trace(TopicId topic, Offset offset, Done<protocol::MessageTrace> done) {
-  begin<protocol::MessageTrace>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
+/// Traces in as many turns as the topic's groups need.
+void ReactorPool::trace(TopicId topic, Offset offset, Done<WorkedTrace> done) {
+  const auto tracing = std::make_shared<MessageTracing>(offset);
+  begin<WorkedTrace>(topic, std::move(done), [=, this](TopicRuntime& runtime, const auto& reply) {
     const auto piece = [=, this](TopicRuntime& found) {
       const SteadyTime now = EventLoop::Clock::now();
-      auto traced = found.commands().trace(offset, {now, now_()});
-      if (traced && traced->is_pending) return DeadWork::Then::readable;
-      traced ? reply(shown(std::move(*traced))) : reply(traced.error());
+      const auto then = found.commands().trace(*tracing, {now, now_()});
+      if (then && *then == MessageTracing::Then::readable) return DeadWork::Then::readable;
+      if (then && *then == MessageTracing::Then::next_turn) return DeadWork::Then::next_turn;
+      then ? reply(WorkedTrace{shown(tracing->take()), tracing->work_bytes()}) : reply(then.error());
       return DeadWork::Then::done;
     };
     work_in_pieces(reactor_of(topic), stopped_, runtime, piece, reply);

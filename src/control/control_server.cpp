@@ -75,11 +75,12 @@ bool needs_no_place(const protocol::Request& request) {
          std::holds_alternative<protocol::Version>(request);
 }
 
-/// Returns true if the length of the reply grows with the number of topics or users.
+/// Returns true if the length of the reply grows with the number of topics, groups or users.
 bool may_be_long(const protocol::Request& request) {
   return std::holds_alternative<protocol::Stats>(request) ||
          std::holds_alternative<protocol::StatsAll>(request) ||
          std::holds_alternative<protocol::ListTopics>(request) ||
+         std::holds_alternative<protocol::Trace>(request) ||
          std::holds_alternative<protocol::ListUsers>(request);
 }
 

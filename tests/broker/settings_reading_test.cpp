@@ -172,6 +172,16 @@ TEST(TopicTemplateTables, MustFitTheSettingsOfTheBroker) {
   EXPECT_THAT(faults_of(read_all(text, {{"LIGHTQ_RING_BYTES_MAX", "2MiB"}}, {})), IsEmpty());
 }
 
+TEST(TopicTemplateTables, ACapacityMustHaveRoomForAMessage) {
+  const auto faults = faults_of(read_all("[topics.'logs-*']\ncapacity_bytes = 68\n", {}, {}));
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_THAT(faults[0],
+              HasSubstr(":2: capacity_bytes: no message fits into 68 bytes; the least is 69, and 0"));
+  for (const auto* fits : {"0", "69"})
+    EXPECT_THAT(faults_of(read_all(std::string("[topics.t]\ncapacity_bytes = ") + fits + "\n", {}, {})),
+                IsEmpty());
+}
+
 TEST(TopicTemplateTables, AReloadReplacesThem) {
   const Config in_force;
   const Config other = read(two_templates).config;

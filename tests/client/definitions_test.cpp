@@ -65,6 +65,20 @@ TEST(Definitions, NameWhatCannotChange) {
   EXPECT_EQ(kinds(steps_to(some(), present)), (std::vector{What::conflict, What::conflict, What::grant}));
 }
 
+TEST(Definitions, RaiseACapacityThatNoMessageFitsInto) {
+  Definitions wanted = some();
+  wanted.topics[0].settings.capacity_bytes = 1;
+  auto steps = steps_to(wanted, {});
+  EXPECT_EQ(steps[0].settings.capacity_bytes, 69U);
+  EXPECT_THAT(steps[0].text, HasSubstr("capacity_bytes 1 is too small for any message: raised to 69"));
+  steps = steps_to(wanted, some());
+  ASSERT_EQ(kinds(steps).front(), What::set_topic);
+  EXPECT_EQ(steps[0].topic_change.capacity_bytes, 69U);
+  EXPECT_THAT(steps[0].text, HasSubstr("raised to 69"));
+  EXPECT_TRUE(steps_to(wanted, wanted).empty() || kinds(steps_to(wanted, wanted)).front() != What::set_topic)
+      << "a topic that has it keeps it";
+}
+
 TEST(Definitions, OfAStrangerPutNoCommandIntoTheOneToCopy) {
   Definitions wanted;
   wanted.users.push_back({"x; rm -r ~ #", false, {}, {{"a*", {.consume = true}}}});

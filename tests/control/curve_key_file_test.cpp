@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -74,6 +75,39 @@ TEST_F(CurveKeyFile, ARenewedKeyLeavesTheFormerOneInItsOwnFile) {
   const auto broken = open_curve_keys(files);
   ASSERT_FALSE(broken.ok());
   EXPECT_EQ(broken.error().code, ErrorCode::corrupt);
+}
+
+TEST_F(CurveKeyFile, ASecondRenewalLeavesTheFormerKeyThatClientsMayUse) {
+  const CurveKeyFiles files{file, directory / "curve_former.key"};
+  const auto first = open_curve_key(file).value_or_throw();
+  const auto second = renew_curve_key(files).value_or_throw();
+  const auto refused = renew_curve_key(files);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refused.error().text(), HasSubstr("remove " + files.former.string() + ", and renew again"));
+  const auto held = open_curve_keys(files).value_or_throw();
+  EXPECT_EQ(held.current->public_key(), second->public_key());
+  ASSERT_NE(held.former, nullptr);
+  EXPECT_EQ(held.former->public_key(), first->public_key());
+  std::filesystem::copy_file(file, files.former, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_TRUE(renew_curve_key(files).ok()) << "a renewal that was interrupted goes on";
+  std::filesystem::remove(files.former);
+  EXPECT_TRUE(renew_curve_key(files).ok());
+}
+
+TEST_F(CurveKeyFile, ARenewedKeyBelongsToTheOwnerOfTheFormerOne) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
+  const CurveKeyFiles files{file, directory / "curve_former.key"};
+  ASSERT_TRUE(open_curve_key(file).ok());
+  ASSERT_EQ(chown(file.c_str(), 12345, 23456), 0);
+  ASSERT_TRUE(renew_curve_key(files).ok());
+  for (const auto& each : {files.current, files.former}) {
+    struct stat facts{};
+    ASSERT_EQ(stat(each.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_uid, 12345U) << each;
+    EXPECT_EQ(facts.st_gid, 23456U) << each;
+    EXPECT_EQ(facts.st_mode & 07777U, 0600U);
+  }
 }
 
 TEST_F(CurveKeyFile, AllowedKeysStandOnePerLine) {

@@ -77,10 +77,10 @@ class FakeDataPlane final : public DataPlane {
     if (!preview) group_places[group] = to;
     answer<protocol::GroupMove>(done, protocol::GroupMove{7, to.value, 3, 10});
   }
-  void trace(TopicId, Offset offset, Done<protocol::MessageTrace> done) override {
+  void trace(TopicId, Offset offset, Done<WorkedTrace> done) override {
     protocol::MessageTrace shown = traced;
     shown.offset = offset.value;
-    answer<protocol::MessageTrace>(done, std::move(shown));
+    answer<WorkedTrace>(done, WorkedTrace{std::move(shown), 1});
   }
   void set_paused(TopicId topic, const std::string& group, bool pause, Done<void> done) override {
     if (!group.empty() && group != "default")

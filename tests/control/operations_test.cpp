@@ -47,9 +47,9 @@ class OperationsTest : public ::testing::Test {
     });
   }
   /// Creates a user without a password, and returns it as an asker.
-  Asker create_user(const std::string& user_id, const protocol::TopicRight& right) {
+  Asker create_user(const std::string& user_id, const protocol::TopicRight& right, std::uint32_t uid = 1000) {
     EXPECT_EQ(code<void>([&](const Done<void>& done) {
-                operations.users().create(administrator, {user_id, {}, false, {right}, 1000}, done);
+                operations.users().create(administrator, {user_id, {}, false, {right}, uid}, done);
               }),
               "ok");
     const UserRecord* const record = catalogue->state().user(user_id);
@@ -131,6 +131,37 @@ TEST_F(OperationsTest, PagesOfStatisticsHaveEachTopicOnce) {
   EXPECT_THAT(page_of(administrator, behind_all).topics, testing::IsEmpty());
 }
 
+TEST_F(OperationsTest, ATraceShowsDeathsOnlyToAskersThatMayListThem) {
+  const Asker reader = create_user("reader", {"t", {.consume = true}});
+  const Asker of_group = create_user("of_group", {"t:billing", {.manage = true}}, 1001);
+  const Asker manager = create_user("manager", {"t", {.manage = true}}, 1002);
+  ASSERT_EQ(create(administrator, "t", "owner"), "ok");
+  const Asker owner{Asker::Kind::topic_user, {catalogue->state().find("t")->credential_id, 0}};
+  data_plane.traced.topic = "t";
+  for (const auto* group : {"billing", "audit"}) {
+    protocol::GroupTrace& dead = data_plane.traced.groups.emplace_back();
+    dead.group = group;
+    dead.state = protocol::MessageState::parked;
+    dead.death = protocol::DeadMessage{.offset = 3, .reason = "secret"};
+  }
+  const auto deaths = [&](const Asker& asker) {
+    const auto traced = result_of<WorkedTrace>(
+        [&](const Done<WorkedTrace>& done) { operations.stats().trace(asker, name("t"), Offset{3}, done); });
+    std::vector<std::string> groups;
+    for (const auto& group : traced.value().trace.groups) {
+      EXPECT_EQ(group.state, protocol::MessageState::parked);
+      if (group.death) groups.push_back(group.group);
+    }
+    EXPECT_GT(traced.value().work_bytes, 0U) << "it is charged";
+    return groups;
+  };
+  EXPECT_THAT(deaths(reader), testing::IsEmpty());
+  EXPECT_THAT(deaths(Asker{}), testing::IsEmpty()) << "an anonymous asker of an open topic";
+  EXPECT_THAT(deaths(of_group), testing::ElementsAre("billing"));
+  for (const Asker& asker : {manager, owner, administrator})
+    EXPECT_THAT(deaths(asker), testing::ElementsAre("billing", "audit"));
+}
+
 TEST_F(OperationsTest, StatisticsShowOnlyTopicsThatTheAskerKnows) {
   const Asker ann = create_user("ann", {"a*", {.produce = true}});
   for (const auto* topic : {"a1", "a2", "b", "a3"}) ASSERT_EQ(create(administrator, topic), "ok");
@@ -205,14 +236,14 @@ TEST_F(OperationsTest, ACapacityMustHaveRoomForAMessage) {
           {name(topic), {.broker_type = protocol::BrokerType::file, .capacity_bytes = capacity}, {}}, done);
     });
   };
-  for (const std::uint64_t none_fits : {1, 67}) {
+  for (const std::uint64_t none_fits : {1, 68}) {
     EXPECT_EQ(change(none_fits), "invalid_request") << none_fits;
     EXPECT_EQ(create_with("small", none_fits), "invalid_request") << none_fits;
   }
   EXPECT_EQ(catalogue->state().find("small"), nullptr);
-  EXPECT_EQ(change(68), "ok");
+  EXPECT_EQ(change(69), "ok");
   EXPECT_EQ(change(0), "ok");
-  EXPECT_EQ(create_with("small", 68), "ok");
+  EXPECT_EQ(create_with("small", 69), "ok");
 }
 
 TEST_F(OperationsTest, OnlyTopicsThatStoreMessagesArePurged) {

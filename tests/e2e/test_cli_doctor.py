@@ -84,3 +84,13 @@ def test_a_data_directory_that_others_may_change_is_found(lightq):
 def test_wrong_settings_of_the_connection_are_a_fault(lightq):
     found = examine(lightq, "--user", "ann")["broker"]
     assert found["severity"] == "fault" and "password" in found["text"]
+
+
+def test_a_former_key_that_is_still_accepted_is_told(lightq):
+    assert "keys" not in examine(lightq)
+    former = lightq.broker.data_dir / "curve_former.key"
+    former.write_bytes(bytes(32))
+    former.chmod(0o600)
+    found = examine(lightq)["keys"]
+    assert found["severity"] == "warning" and f"rm {former} && lightq reload" in found["mend"]
+    former.unlink()

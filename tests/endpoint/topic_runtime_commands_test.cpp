@@ -335,5 +335,31 @@ TEST_F(TopicRuntimeCommandsTest, AfterAFailedSyncAPurgeIsRefusedImmediately) {
   topic->publishing().detach(producer);
 }
 
+TEST_F(TopicRuntimeCommandsTest, ATraceVisitsTheGroupsInSeveralTurns) {
+  for (const auto* name : {"first", "removed", "second", "third"}) make_group(name);
+  publish(1);
+  ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+  MessageTracing tracing(Offset{0}, 0);  // one group in each turn
+  const auto then = [&] {
+    return topic->commands().trace(tracing, {EventLoop::Clock::now(), {}}).value_or_throw();
+  };
+  ASSERT_EQ(then(), MessageTracing::Then::next_turn);
+  Answer removed;
+  topic->commands().delete_group("removed", into(removed));
+  ASSERT_TRUE(run_until([&] { return removed.has_value(); }));
+  ASSERT_TRUE(removed->ok());
+  ASSERT_EQ(then(), MessageTracing::Then::next_turn);
+  ASSERT_EQ(then(), MessageTracing::Then::done);
+  EXPECT_GT(tracing.work_bytes(), 0U);
+  std::vector<std::string> names;
+  for (const TracedInGroup& group : tracing.take().groups) names.push_back(group.trace.group);
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "second", "third"}));
+
+  MessageTracing whole(Offset{0});
+  const auto all = topic->commands().trace(whole, {EventLoop::Clock::now(), {}}).value_or_throw();
+  EXPECT_EQ(all, MessageTracing::Then::done) << "few groups are one piece";
+  EXPECT_EQ(whole.take().groups.size(), 3U);
+}
+
 }  // namespace
 }  // namespace lightq::broker

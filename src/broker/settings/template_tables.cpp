@@ -11,6 +11,7 @@
 #include <lightq/protocol/topic_pattern.hpp>
 
 #include "broker/number_text.hpp"
+#include "control/templates/least_capacity.hpp"
 
 namespace lightq::broker {
 
@@ -107,6 +108,11 @@ void read_templates(SettingsReading& reading, const TomlValue& topics, const std
 
 void check_templates(SettingsReading& reading) {
   for (const TopicTemplate& each : reading.config.topic_templates) {
+    if (const auto refused = objection_to_capacity(each.settings.capacity_bytes);
+        refused && each.given.has("capacity_bytes"))
+      reading.faults.emplace_back(
+          ErrorCode::invalid_argument,
+          reading.source_of(template_source(each.pattern, "capacity_bytes")) + ": " + refused->message);
     if (!each.given.has("ring_bytes") || each.settings.ring_bytes <= reading.config.ring_bytes_max) continue;
     reading.faults.emplace_back(ErrorCode::invalid_argument,
                                 reading.source_of(template_source(each.pattern, "ring_bytes")) +

@@ -153,6 +153,7 @@ int run_doctor(const Common& common) {
   check_descriptors(findings, is_here ? "/proc/" + std::to_string((*running)->pid) + "/limits" : "");
   check_disk(findings, directory);
   check_modes(findings, directory);
+  check_former_key(findings, directory);
   check_clock(findings);
   if (!answers) check_port(findings, control_port);
   findings = worst_first(findings);

@@ -133,6 +133,14 @@ void check_modes(Findings& to, const std::filesystem::path& data_dir) {
   if (all_well) to.push_back({Severity::ok, "modes", "only its owner can change " + data_dir.string()});
 }
 
+void check_former_key(Findings& to, const std::filesystem::path& data_dir) {
+  const std::filesystem::path former = data_dir / "curve_former.key";
+  struct stat found{};
+  if (::lstat(former.c_str(), &found) != 0) return;
+  to.push_back({Severity::warning, "keys", "clients may still use the former CURVE key in " + former.string(),
+                "when all have the present one:  rm " + former.string() + " && lightq reload"});
+}
+
 void check_port(Findings& to, std::uint16_t port) {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return;

@@ -22,6 +22,9 @@ void check_clock(Findings& to);
 /// Checks who may read the data directory and the files with secrets in it.
 void check_modes(Findings& to, const std::filesystem::path& data_dir);
 
+/// Warns of a former CURVE key that the broker still accepts.
+void check_former_key(Findings& to, const std::filesystem::path& data_dir);
+
 /// Checks that a broker could listen at `port` on loopback. Call it only if no broker runs.
 void check_port(Findings& to, std::uint16_t port);
 

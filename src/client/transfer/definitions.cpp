@@ -11,6 +11,7 @@
 #include <lightq/protocol/json_groups.hpp>
 #include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_settings.hpp>
+#include <lightq/protocol/least_capacity.hpp>
 
 #include "base/ascii_case.hpp"
 
@@ -123,12 +124,24 @@ std::string text_of(const GroupChange& change) {
   return protocol::detail::dump(values);
 }
 
-void add_topic_steps(std::vector<DefinitionsStep>& steps, const TopicDefinitions& wanted,
+/// Raises a capacity that brokers refuse, and that topics of former versions may have. Returns a note on it;
+/// empty if nothing was raised.
+std::string raise_capacity(TopicSettings& wanted, const TopicDefinitions* present) {
+  const std::uint64_t asked = wanted.capacity_bytes;
+  if (asked == 0 || asked >= protocol::least_capacity_bytes) return {};
+  if (present != nullptr && present->settings.capacity_bytes == asked) return {};
+  wanted.capacity_bytes = protocol::least_capacity_bytes;
+  return " (capacity_bytes " + std::to_string(asked) + " is too small for any message: raised to " +
+         std::to_string(wanted.capacity_bytes) + ")";
+}
+
+void add_topic_steps(std::vector<DefinitionsStep>& steps, TopicDefinitions wanted,
                      const TopicDefinitions* present) {
   const std::string name = "topic " + wanted.topic;
+  const std::string note = raise_capacity(wanted.settings, present);
   if (present == nullptr) {
     steps.push_back({.what = StepKind::create_topic,
-                     .text = name + " " + std::string(to_word(wanted.settings.broker_type)),
+                     .text = name + " " + std::string(to_word(wanted.settings.broker_type)) + note,
                      .topic = wanted.topic,
                      .settings = wanted.settings});
     return;
@@ -142,7 +155,7 @@ void add_topic_steps(std::vector<DefinitionsStep>& steps, const TopicDefinitions
   const TopicChange change = change_between(present->settings, wanted.settings);
   if (!change.empty())
     steps.push_back({.what = StepKind::set_topic,
-                     .text = name + " " + text_of(change),
+                     .text = name + " " + text_of(change) + note,
                      .topic = wanted.topic,
                      .topic_change = change});
 }

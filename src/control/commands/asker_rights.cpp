@@ -31,14 +31,15 @@ std::function<bool(std::string_view topic)> AskerRights::managed_by(const Asker&
   };
 }
 
-bool AskerRights::may(const Asker& asker, protocol::Right right, std::string_view topic) const {
+bool AskerRights::may(const Asker& asker, protocol::Right right, std::string_view topic,
+                      const GroupScope& scope) const {
   if (asker.is_administrator()) return true;
   if (asker.kind == Asker::Kind::topic_user) {
     const TopicEntry* const entry = catalogue_.state().find(topic);
     return entry != nullptr && entry->credential_id == asker.holder.user;
   }
   const UserRecord* const user = user_of(asker);
-  return user != nullptr && user->may(right, topic);
+  return user != nullptr && user->may(right, topic, scope);
 }
 
 Error AskerRights::refusal() const {

@@ -33,6 +33,11 @@ class AskerRights {
   /// Returns true if the asker is the administrator, or still a user that may manage the topic. The topic
   /// need not exist.
   [[nodiscard]] bool manages(const Asker& asker, std::string_view topic) const;
+  /// Returns true if the asker may manage this group of the topic: the administrator, the topic's own user,
+  /// or still a user with the right on the topic or the group.
+  [[nodiscard]] bool manages_group(const Asker& asker, std::string_view topic, std::string_view group) const {
+    return may(asker, protocol::Right::manage, topic, GroupScope::of(group));
+  }
   /// Returns the asker's present answers of `manages`, for use on any thread. They do not follow later
   /// changes.
   [[nodiscard]] std::function<bool(std::string_view topic)> managed_by(const Asker& asker) const;
@@ -49,7 +54,8 @@ class AskerRights {
   [[nodiscard]] Error refusal() const;
 
  private:
-  [[nodiscard]] bool may(const Asker& asker, protocol::Right right, std::string_view topic) const;
+  [[nodiscard]] bool may(const Asker& asker, protocol::Right right, std::string_view topic,
+                         const GroupScope& scope = GroupScope::whole_topic()) const;
 
   const Catalogue& catalogue_;
   const std::function<void()> refused_;

@@ -223,7 +223,10 @@ void CommandHandler::execute(protocol::Trace request, const Answer& answer) {
       exchange.permitted(
           [=, this, topic = request.topic, offset = Offset{request.offset}](const Asker& asker) {
             operations_.stats().trace(asker, topic, offset,
-                                      exchange.reply<protocol::MessageTrace>(std::identity()));
+                                      exchange.reply<WorkedTrace>([answer](WorkedTrace traced) {
+                                        answer.worked(traced.work_bytes);
+                                        return std::move(traced.trace);
+                                      }));
           }));
 }
 

@@ -73,6 +73,12 @@ struct DelayedWish {
   std::int64_t due = 0;
 };
 
+/// The trace of a message, and the work that it was.
+struct WorkedTrace {
+  protocol::MessageTrace trace;
+  std::uint64_t work_bytes = 0;  ///< as the length of a reply that takes as long to write
+};
+
 /// Topics and endpoints, which run on other threads. Thread: every call is made on the control thread and
 /// returns immediately. `done` is called exactly once, later, on the control thread, never from within the
 /// call. After `stop_accepting` every call fails with `shutting_down`.
@@ -125,7 +131,7 @@ class DataPlane {
   /// Returns the trace of one message of a topic that stores messages. In-flight messages have the
   /// numbers of their consumers' users, and no names. `letter_topic` is the dead-letter topic of each group
   /// in which the message may have died. Errors: invalid_request (no such message yet), io_error.
-  virtual void trace(TopicId topic, Offset offset, Done<protocol::MessageTrace> done) = 0;
+  virtual void trace(TopicId topic, Offset offset, Done<WorkedTrace> done) = 0;
   /// Counts, retries or purges dead messages. If groups are stored on disk, the effect is durable when
   /// `done` is called. Errors: as for list_dead; io_error, no_space.
   virtual void act_on_dead(TopicId topic, const std::string& group, const DeadWish& wish,

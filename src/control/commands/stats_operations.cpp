@@ -38,8 +38,9 @@ void StatsOperations::name_members(protocol::TopicStats& stats) const {
 /// A search for the letters of a message, in one page of a dead-letter topic after the other.
 struct StatsOperations::LetterSearch {
   Asker asker;
-  Done<protocol::MessageTrace> done;
+  Done<WorkedTrace> done;
   protocol::MessageTrace trace;
+  std::uint64_t work_bytes = 0;
   std::size_t group = 0;                    // the letter of this group is looked for
   std::optional<std::uint64_t> after = {};  // its next page begins behind this offset
   unsigned pages_left = 16;
@@ -77,20 +78,26 @@ struct StatsOperations::LetterSearch {
 };
 
 void StatsOperations::trace(const Asker& asker, const TopicName& name, Offset offset,
-                            const Done<protocol::MessageTrace>& done) {
+                            const Done<WorkedTrace>& done) {
   const auto id = parts_.ready.find_with_messages(name);
   if (!id) return done(id.error());
-  parts_.data_plane.trace(id.value(), offset, [this, asker, done](Result<protocol::MessageTrace> traced) {
+  parts_.data_plane.trace(id.value(), offset, [this, asker, done](Result<WorkedTrace> traced) {
     if (!traced) return done(traced.error());
-    const auto search = std::make_shared<LetterSearch>(LetterSearch{asker, done, std::move(*traced)});
-    if (parts_.rights.manages(asker, search->trace.topic)) {
-      for (protocol::GroupTrace& group : search->trace.groups) {
-        const UserRecord* const user = parts_.catalogue.state().user_of_id(group.user);
-        if (group.consumer && user != nullptr) group.user_id = user->name();
-      }
-    }
+    const auto search = std::make_shared<LetterSearch>(
+        LetterSearch{asker, done, std::move(traced->trace), traced->work_bytes});
+    show_to(asker, search->trace);
     find_letters(search);
   });
+}
+
+/// Adds or removes what only some askers may see.
+void StatsOperations::show_to(const Asker& asker, protocol::MessageTrace& trace) const {
+  const bool names_users = parts_.rights.manages(asker, trace.topic);
+  for (protocol::GroupTrace& group : trace.groups) {
+    const UserRecord* const user = parts_.catalogue.state().user_of_id(group.user);
+    if (names_users && group.consumer && user != nullptr) group.user_id = user->name();
+    if (group.death && !parts_.rights.manages_group(asker, trace.topic, group.group)) group.death.reset();
+  }
 }
 
 void StatsOperations::find_letters(const std::shared_ptr<LetterSearch>& search) {
@@ -111,7 +118,7 @@ void StatsOperations::find_letters(const std::shared_ptr<LetterSearch>& search) 
       find_letters(search);
     });
   }
-  search->done(std::move(search->trace));
+  search->done(WorkedTrace{std::move(search->trace), search->work_bytes});
 }
 
 namespace {

@@ -78,10 +78,10 @@ class StatsOperations {
   void broker(const Done<protocol::BrokerStats>& done);
   /// Returns the trace of a message. Looks for its letter in the dead-letter topics of groups that are
   /// done with it, if the asker may manage these. `letter_topic` stays set if the search was not complete.
-  /// Only an asker that may manage the topic gets the names of consumers' users. Errors: those of
+  /// Only an asker that may manage the topic gets the names of consumers' users, and only one that may manage
+  /// a group gets the deaths in it, as with list_dead. Errors: those of
   /// ReadyTopics::find_with_messages and the data plane.
-  void trace(const Asker& asker, const TopicName& name, Offset offset,
-             const Done<protocol::MessageTrace>& done);
+  void trace(const Asker& asker, const TopicName& name, Offset offset, const Done<WorkedTrace>& done);
   /// Returns true if the asker is the administrator, or still a user with the same password.
   [[nodiscard]] bool knows(const Asker& asker) const {
     return asker.is_administrator() || parts_.rights.user_of(asker) != nullptr;
@@ -94,6 +94,7 @@ class StatsOperations {
  private:
   struct LetterSearch;
   void name_members(protocol::TopicStats& stats) const;
+  void show_to(const Asker& asker, protocol::MessageTrace& trace) const;
   void find_letters(const std::shared_ptr<LetterSearch>& search);
 
   const Parts parts_;

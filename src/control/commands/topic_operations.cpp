@@ -4,10 +4,9 @@
 #include <string>
 #include <utility>
 
-#include <lightq/base/batch.hpp>
-
 #include "admission/turn_work.hpp"
 #include "control/catalogue/catalogue_settings.hpp"
+#include "control/templates/least_capacity.hpp"
 
 namespace lightq::broker {
 
@@ -19,15 +18,6 @@ constexpr std::size_t bring_up_at_once = 256;
 
 /// A line of the broker's log names at most this many topics, and states the number of the others.
 constexpr std::size_t open_topics_named = 20;
-
-/// Returns the reason why a topic can store no message with this capacity; nothing if it can.
-std::optional<Error> objection_to_capacity(std::uint64_t capacity_bytes) {
-  constexpr std::uint64_t smallest_batch = batch_layout::header_bytes + record_bytes(0);
-  if (capacity_bytes == 0 || capacity_bytes >= smallest_batch) return std::nullopt;
-  return Error{ErrorCode::invalid_request, "capacity_bytes: no message fits into " +
-                                               std::to_string(capacity_bytes) + " bytes; the least is " +
-                                               std::to_string(smallest_batch) + ", and 0 means no limit"};
-}
 
 }  // namespace
 

@@ -13,6 +13,9 @@ namespace {
 using protocol::GroupTrace;
 using protocol::MessageState;
 
+/// The work of looking for one message in a set or a map of ranges.
+constexpr std::uint64_t set_searched = 4 * TurnWork::range_passed;
+
 std::uint64_t wall_ms(const ClockReading& clocks, SteadyTime due) {
   if (due == never) return 0;
   return static_cast<std::uint64_t>(std::max<std::int64_t>(clocks.wall_time_of(due).us, 0)) / 1000;
@@ -28,7 +31,7 @@ bool find_waiting(const WaitingMessages& waiting, Offset message, const ClockRea
   trace.deliveries = waiting.counts().of(message);
   if (!delayed) return true;
   for (const auto& [due, messages] : waiting.due().sets()) {
-    TurnWork::add(TurnWork::range_passed);
+    TurnWork::add(set_searched);
     if (messages.count_in(one) == 0) continue;
     trace.due_ms = wall_ms(clocks, due);
     break;
@@ -49,7 +52,7 @@ bool find_in_flight(const GroupMessages& messages, Offset message, const ClockRe
   const auto first = messages.consumers().standing.first();
   if (first && *first <= message) {
     for (const auto& member : messages.consumers().members) {
-      TurnWork::add(TurnWork::range_passed);
+      TurnWork::add(set_searched);
       const auto entry = member->outstanding().first_behind(message);
       if (!entry || message < entry->range.begin) continue;
       trace.consumer = member->number();

@@ -22,7 +22,8 @@ struct TracedInGroup {
 };
 
 /// Returns the state of `message` in the group. `is_readable`: its log has it, or has carried it over.
-/// `clocks`: now, for due times. Takes time by the group's members and distinct due times.
+/// `clocks`: now, for due times. Takes time by the group's members and distinct due times, which
+/// counts as work of this turn (TurnWork).
 /// Requires: the topic's log has or had the message, and the group does not wait for messages that the log
 /// has dropped (ConsumerGroups::give_up_dropped).
 [[nodiscard]] TracedInGroup trace_in_group(ConsumerGroup& group, Offset message, bool is_readable,

@@ -8,6 +8,7 @@
 #include <lightq/base/batch.hpp>
 
 #include "admission/memory_reserve.hpp"
+#include "admission/turn_work.hpp"
 #include "delivery/record_reader.hpp"
 
 namespace lightq::broker {
@@ -61,49 +62,73 @@ TurnEnd read_one(TopicReads& reads, RecordReader& reader, OneMessageTurn& turn) 
   }
 }
 
-/// Adds the states of the message in the topic's groups.
-void add_groups(Topic& topic, Offset offset, bool is_readable, const ClockReading& clocks,
-                TracedMessage& traced) {
-  topic.groups().give_up_dropped();
-  topic.groups().for_each([&](ConsumerGroup& group) {
-    if (traced.groups.size() < protocol::MessageTrace::groups_max)
-      traced.groups.push_back(trace_in_group(group, offset, is_readable, clocks));
-    else
-      ++traced.trace.groups_left_out;
-  });
-}
-
 }  // namespace
 
-Result<TracedMessage> trace_message(Topic& topic, TopicReads& reads, Offset offset,
-                                    const ClockReading& clocks) {
-  const log::BatchLog& log = topic.log();
-  if (log.next_offset() <= offset)
-    return Error{ErrorCode::invalid_request,
-                 "offset: the topic has no message " + std::to_string(offset.value) +
-                     " yet; the next one gets offset " + std::to_string(log.next_offset().value)};
-  TracedMessage traced{.trace = {.topic = topic.definition().name.text(), .offset = offset.value}};
-  RecordReader reader(offset);
-  OneMessageTurn turn(offset, traced.trace);
-  const TurnEnd end = read_one(reads, reader, turn);
-  if (end == TurnEnd::pending) {
-    traced.is_pending = true;
-    return traced;
+Result<MessageTracing::Then> MessageTracing::work(Topic& topic, TopicReads& reads,
+                                                  const ClockReading& clocks) {
+  const std::uint64_t work_from = TurnWork::bytes();
+  if (!has_message_) {
+    const auto read = read_message(topic, reads);
+    if (!read) return read.error();
+    if (!*read) return Then::readable;
+    has_message_ = true;
   }
+  const bool has_all = add_groups(topic, clocks, work_from);
+  work_ += TurnWork::bytes() - work_from;
+  return has_all ? Then::done : Then::next_turn;
+}
+
+/// Sets the members about the message itself. Returns false if it can be read only later.
+Result<bool> MessageTracing::read_message(Topic& topic, TopicReads& reads) {
+  const log::BatchLog& log = topic.log();
+  if (log.next_offset() <= offset_)
+    return Error{ErrorCode::invalid_request,
+                 "offset: the topic has no message " + std::to_string(offset_.value) +
+                     " yet; the next one gets offset " + std::to_string(log.next_offset().value)};
+  protocol::MessageTrace& trace = traced_.trace;
+  trace = {.topic = topic.definition().name.text(), .offset = offset_.value};
+  RecordReader reader(offset_);
+  OneMessageTurn turn(offset_, trace);
+  const TurnEnd end = read_one(reads, reader, turn);
+  if (end == TurnEnd::pending) return false;
   if ((end == TurnEnd::unavailable || end == TurnEnd::over) && !turn.has_taken())
     return Error{ErrorCode::io_error,
-                 "message " + std::to_string(offset.value) + " cannot be read now; try again"};
-  if (turn.has_taken()) {
-    traced.trace.state =
-        offset < log.first_offset() ? protocol::StoredState::carried : protocol::StoredState::stored;
-    traced.trace.durable =
-        protocol::has_files(topic.definition().settings.broker_type) && offset < log.durable_offset();
+                 "message " + std::to_string(offset_.value) + " cannot be read now; try again"};
+  is_readable_ = turn.has_taken();
+  if (is_readable_) {
+    trace.state =
+        offset_ < log.first_offset() ? protocol::StoredState::carried : protocol::StoredState::stored;
+    trace.durable =
+        protocol::has_files(topic.definition().settings.broker_type) && offset_ < log.durable_offset();
   } else {
-    traced.trace.state =
+    trace.state =
         reader.loss().damaged != 0 ? protocol::StoredState::damaged : protocol::StoredState::dropped;
   }
-  add_groups(topic, offset, turn.has_taken(), clocks, traced);
-  return traced;
+  return true;
+}
+
+/// Adds the states of the message in further groups, for about a millisecond since `work_from`, but at least
+/// one. Returns true if there are no more.
+bool MessageTracing::add_groups(Topic& topic, const ClockReading& clocks, std::uint64_t work_from) {
+  topic.groups().give_up_dropped();
+  bool has_added = false;
+  bool has_all = true;
+  std::uint64_t left_out = 0;
+  topic.groups().for_each([&](ConsumerGroup& group) {
+    TurnWork::add(TurnWork::range_passed);
+    if (visited_.contains(&group)) return;
+    if (traced_.groups.size() >= protocol::MessageTrace::groups_max) {
+      ++left_out;
+    } else if (has_added && TurnWork::bytes() - work_from > turn_work_max_) {
+      has_all = false;
+    } else {
+      traced_.groups.push_back(trace_in_group(group, offset_, is_readable_, clocks));
+      visited_.insert(&group);
+      has_added = true;
+    }
+  });
+  traced_.trace.groups_left_out = left_out;
+  return has_all;
 }
 
 }  // namespace lightq::broker

@@ -76,9 +76,9 @@ class TopicCommands {
   /// key it reads the messages from the log; see messages_with_key. Errors: group_not_found.
   Result<DeadList> list_dead(const std::string& group, const DeadFilter& filter, Offset from,
                              std::size_t most);
-  /// Returns the trace of a message: see trace_message.
-  Result<TracedMessage> trace(Offset message, const ClockReading& clocks) {
-    return trace_message(topic_, reads_, message, clocks);
+  /// Traces a message on, for about a millisecond: see MessageTracing::work.
+  Result<MessageTracing::Then> trace(MessageTracing& tracing, const ClockReading& clocks) {
+    return tracing.work(topic_, reads_, clocks);
   }
   /// Acts on the group's dead messages from offset `from` on, for about a millisecond. Call again from the
   /// result's `next`, and at last answer_when_saved. If the result is pending, `next` can be read when
