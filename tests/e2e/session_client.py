@@ -286,9 +286,8 @@ class Producer:
         self.next = self.opened["expected"]
         self.received = self.flushed = self.confirms = 0
         session.producers[self.channel] = self
-        early = [frame for frame in session.frames if frame.op == "confirm" and frame.channel == self.channel]
-        for frame in early:  # they may come together with the answer
-            session.frames.remove(frame)
+        for frame in [each for each in session.frames if each.op == "confirm" and each.channel == self.channel]:
+            session.frames.remove(frame)  # it has come together with the answer
             self.take_confirm(frame.values)
 
     def take_confirm(self, values):
