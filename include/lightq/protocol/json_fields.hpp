@@ -160,13 +160,13 @@ class FieldReader {
   std::uint64_t number(const char* name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
     if (describes(name, true, [&] { return ObjectSchema::number(min, max); })) return fallback;
     const Json* value = find(name, true, "");
-    if (value == nullptr) return fallback;
-    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < min ||
-        value->get<std::uint64_t>() > max) {
-      fail(name, "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
-      return fallback;
-    }
-    return value->get<std::uint64_t>();
+    return value == nullptr ? fallback : number_of(name, *value, min, max, fallback);
+  }
+  /// Returns a whole number from `min` to `max`. `what`: the value, for the error if the field is missing.
+  std::uint64_t needed_number(const char* name, std::string_view what, std::uint64_t min, std::uint64_t max) {
+    if (describes(name, false, [&] { return ObjectSchema::number(min, max); })) return min;
+    const Json* value = find(name, false, what);
+    return value == nullptr ? min : number_of(name, *value, min, max, min);
   }
 
   /// Returns true if the field is there and is `null`.
@@ -318,6 +318,14 @@ class FieldReader {
   bool describes(const char* name, bool is_optional, Schema&& schema) {
     if (schema_ != nullptr) schema_->add(name, schema(), is_optional);
     return schema_ != nullptr;
+  }
+
+  std::uint64_t number_of(const char* name, const Json& value, std::uint64_t min, std::uint64_t max,
+                          std::uint64_t fallback) {
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() >= min && value.get<std::uint64_t>() <= max)
+      return value.get<std::uint64_t>();
+    fail(name, "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+    return fallback;
   }
 
   const Json* find(const char* name, bool optional, std::string_view what) {

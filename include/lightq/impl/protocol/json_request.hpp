@@ -199,8 +199,7 @@ inline Result<Request> read_list_dead(FieldReader& fields) {
 
 inline Result<Request> read_trace(FieldReader& fields) {
   auto [user, topic, as_admin] = read_on_topic(fields);
-  if (!fields.has("offset")) fields.fail("offset", "missing; must be the offset of a message");
-  const auto offset = fields.number("offset", 0, number_max, 0);
+  const auto offset = fields.needed_number("offset", "the offset of a message", 0, number_max);
   if (fields.error()) return *fields.error();
   return Request(Trace{std::move(user), std::move(topic), offset, as_admin});
 }
