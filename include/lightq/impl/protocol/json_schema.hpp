@@ -91,7 +91,11 @@ inline const char* schema_name(const ScheduleHeader&) {
 /// always there: those that it writes for each of these values.
 template <typename S>
 std::vector<S> least_values() {
-  if constexpr (!std::is_same_v<S, TopicSettings>) {
+  if constexpr (std::is_same_v<S, GroupTrace>) {
+    S done;
+    done.state = MessageState::done;
+    return {S(), done};
+  } else if constexpr (!std::is_same_v<S, TopicSettings>) {
     return {S()};
   } else {
     std::vector<S> one_of_each;
