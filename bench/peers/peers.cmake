@@ -31,7 +31,7 @@ lightq_peer(KAFKA librdkafka/rdkafka.h rdkafka peers/kafka_clients.cpp peers/kaf
 
 if(LIGHTQ_BUILD_TESTS)
   add_test(NAME bench_peers_selfcheck COMMAND lightq_bench_peers --self-check)
-  set_tests_properties(bench_peers_selfcheck PROPERTIES TIMEOUT 120 COST 20 PROCESSORS 2)
+  set_tests_properties(bench_peers_selfcheck PROPERTIES TIMEOUT 120 COST 20 PROCESSORS 2 ENVIRONMENT LIGHTQ_NO_SUCH_SETTING=1)
   # The least of the peers: no library, and less than 3 MB of memory.
   find_program(LIGHTQ_PEER_BEANSTALKD beanstalkd)
   if(LIGHTQ_PEER_BEANSTALKD)

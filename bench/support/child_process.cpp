@@ -6,12 +6,16 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace lightq::bench {
 namespace {
@@ -49,6 +53,17 @@ Result<Descriptor> handle_of(pid_t child) {
   return error;
 }
 
+/// Removes the settings of LightQ from the environment, which belong to the caller's shell: a benchmark
+/// measures what its command line says.
+void unset_settings() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (text.starts_with("LIGHTQ_")) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
 [[noreturn]] void replace_by(const std::vector<std::string>& command,
                              const std::vector<std::pair<std::string, std::string>>& environment,
                              const std::string& log_path) {
@@ -57,6 +72,7 @@ Result<Descriptor> handle_of(pid_t child) {
     ::dup2(log, STDOUT_FILENO);
     ::dup2(log, STDERR_FILENO);
   }
+  unset_settings();
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));

@@ -28,7 +28,8 @@ class ChildProcess {
   /// Forks a child that runs `role` and exits with its result. Prints an exception of `role` and exits with
   /// status 1.
   static Result<ChildProcess> start(const std::function<int()>& role);
-  /// Runs a program with additional environment variables. Its standard output and error go to `log_path`.
+  /// Runs a program with additional environment variables, and without those of this process that begin with
+  /// LIGHTQ_. Its standard output and error go to `log_path`.
   static Result<ChildProcess> execute(const std::vector<std::string>& command,
                                       const std::vector<std::pair<std::string, std::string>>& environment,
                                       const std::string& log_path);

@@ -79,6 +79,8 @@ class Client {
 
   /// Returns the topics on which the administrator or the user has any right, sorted by name.
   Result<std::vector<TopicListing>> list_topics();
+  /// Returns the same with the settings of groups, also of those that nobody has joined yet.
+  Result<std::vector<TopicListing>> list_topics_with_groups();
 
   /// Creates a user. With `uid`, processes of that system user on the broker's machine need no password on an
   /// `ipc` control socket, and `password` may be empty. Errors: user_already_exists, limit_reached,

@@ -39,7 +39,10 @@ void ExpiredMessages::end(const CountedRanges& ranges) {
     return;
   }
   expiry.count(messages_of(ranges));
-  for (const CountedRange& each : ranges) deaths_.forget_failures(each.range);
+  for (const CountedRange& each : ranges) {
+    expiry.finished(each.range);
+    deaths_.forget_failures(each.range);
+  }
 }
 
 void ExpiredMessages::end_before(Offset first) {

@@ -32,7 +32,7 @@ constexpr CommandRoute routes[] = {
     {"GET", "/api/v1/stats", "stats", for_admin},
     {"GET", "/api/v1/stats/topics", "stats_all", for_admin, "after #topics_max"},
 
-    {"GET", "/api/v1/topics", "list_topics", for_admin},
+    {"GET", "/api/v1/topics", "list_topics", for_admin, "?groups after"},
     {"PUT", "/api/v1/topics/{topic}", "create_topic", for_admin, {}, true, 201},
     {"GET", "/api/v1/topics/{topic}", "stats", for_user, "#members_max"},
     {"PATCH", "/api/v1/topics/{topic}", "set_topic", for_user, {}, true},

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "control/catalogue/catalogue_settings.hpp"
 #include "control/catalogue_room.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
@@ -146,7 +147,7 @@ TEST_F(OperationsTest, ATraceShowsDeathsOnlyToAskersThatMayListThem) {
   }
   const auto deaths = [&](const Asker& asker) {
     const auto traced = result_of<WorkedTrace>(
-        [&](const Done<WorkedTrace>& done) { operations.stats().trace(asker, name("t"), Offset{3}, done); });
+        [&](const Done<WorkedTrace>& done) { operations.traces().trace(asker, name("t"), Offset{3}, done); });
     std::vector<std::string> groups;
     for (const auto& group : traced.value().trace.groups) {
       EXPECT_EQ(group.state, protocol::MessageState::parked);
@@ -259,6 +260,28 @@ TEST_F(OperationsTest, OnlyTopicsThatStoreMessagesArePurged) {
   const auto of_group = result_of<std::uint64_t>(
       [&](const Done<std::uint64_t>& done) { operations.groups().purge(name("stored"), "default", done); });
   EXPECT_EQ(of_group.value(), 5U);
+}
+
+TEST_F(OperationsTest, AListWithGroupsComesInPages) {
+  const GroupSetup settings{{.max_attempts = 5}};
+  for (const auto* topic : {"a", "b", "c"}) {
+    ASSERT_EQ(create(administrator, topic), "ok");
+    const TopicId id = catalogue->state().find(std::string_view(topic))->definition.id;
+    for (std::size_t group = 0; group < limits::groups_per_topic_max; ++group)
+      ASSERT_TRUE(put_group(*catalogue, id, "g" + std::to_string(group), settings));
+  }
+  const auto page = [&](const Asker& asker, const std::optional<TopicName>& after) {
+    const TopicList list = operations.topics().list_with_groups(asker, after);
+    std::string text;
+    for (const auto& topic : list.topics)
+      text += topic.topic + " " + std::to_string(topic.groups.size()) + ", ";
+    return text + "then " + list.continue_after;
+  };
+  EXPECT_EQ(page(administrator, {}), "a 1024, b 1024, then b");
+  EXPECT_EQ(page(administrator, name("b")), "c 1024, then ");
+  EXPECT_EQ(page(create_user("ann", {"b", {.consume = true}}), {}), "b 1024, then ");
+  for (const auto& topic : operations.topics().list(administrator).topics)
+    EXPECT_THAT(topic.groups, testing::IsEmpty());
 }
 
 TEST_F(OperationsTest, AJoinNamesItsAskerAsTheHolderOfTheTicket) {

@@ -226,7 +226,7 @@ TEST(JsonReply, ReadsItsOwnOutput) {
                 7}},
       {Trace{{}, topic, 7}, MessageTrace{.topic = "t", .offset = 7, .state = StoredState::dropped}},
       {Trace{{}, topic, 7}, full_trace()},
-      {ListTopics{}, ListReply{{{"a", file, false, false, {{"g", {.max_attempts = 5}}}}}}},
+      {ListTopics{}, ListReply{{{"a", file, false, false, {{"g", {.max_attempts = 5}}}}}, "a"}},
       {join, ErrorReply{"join", ErrorCode::busy, "later"}}};
   for (const auto& [asked, reply] : pairs) expect_read_again(asked, reply);
 }

@@ -45,6 +45,7 @@ def test_the_library_has_its_name_and_needs_no_other_of_lightq():
     told = subprocess.run(["readelf", "-d", str(LIBRARY)], check=True, capture_output=True, text=True).stdout
     assert "[liblightq.so.0]" in told
     assert not re.search(r"NEEDED.*liblightq", told)
+    assert re.search(r"FLAGS_1.*\bNODELETE\b", told), "a program could unload code that threads of libzmq still run"
 
 
 INITIALIZED = "".join(f"{name} v{number} = {macro};\n" for number, (name, macro) in enumerate(

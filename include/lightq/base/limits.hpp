@@ -33,6 +33,8 @@ inline constexpr std::uint64_t stats_page_topics_max = 1024;
 inline constexpr std::uint64_t stats_members_max = 1'000;  ///< members of groups in one reply to `stats`
 /// Topics, groups and subscribers in such a reply: it ends with the topic that reaches this number.
 inline constexpr std::size_t stats_page_entries_max = 2048;
+/// Pages of letters that one `trace` reads to find the letters of its message.
+inline constexpr unsigned trace_letter_pages_max = 16;
 inline constexpr std::size_t requests_waiting_max = 1024;  ///< beyond: `busy`
 inline constexpr std::size_t requests_waiting_per_source_max =
     256;  ///< requests of one source; beyond: `busy`

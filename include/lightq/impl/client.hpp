@@ -237,22 +237,37 @@ LIGHTQ_INLINE Result<BrokerStats> Client::stats() {
   return ask_for<BrokerStats>(protocol::Stats{state()->manager(), std::nullopt, true});
 }
 
-LIGHTQ_INLINE Result<std::vector<TopicStats>> Client::stats_of_all() {
-  std::vector<TopicStats> stats;
-  protocol::StatsAll asked{state()->manager(), {}, limits::stats_page_topics_max};
+namespace detail {
+
+/// Asks for one page after the other, and collects their topics.
+template <typename Reply, typename Asked>
+auto topics_of_pages(ClientState& state, Asked asked) -> Result<decltype(Reply::topics)> {
+  decltype(Reply::topics) topics;
   while (true) {
-    auto page = ask_for<protocol::StatsAllReply>(asked);
+    auto page = state.template ask_for<Reply>(asked);
     if (!page) return page.error();
-    stats.insert(stats.end(), std::make_move_iterator(page->topics.begin()),
-                 std::make_move_iterator(page->topics.end()));
-    if (page->continue_after.empty()) return stats;
-    Result<TopicName> last = detail::topic_name_of(page->continue_after);
+    topics.insert(topics.end(), std::make_move_iterator(page->topics.begin()),
+                  std::make_move_iterator(page->topics.end()));
+    if (page->continue_after.empty()) return topics;
+    Result<TopicName> last = topic_name_of(page->continue_after);
     if (!last) return last.error();
     // Without this check, a faulty broker could keep the client busy for ever.
     if (asked.after && last->text() <= asked.after->text())
-      return Error{ErrorCode::internal, "the broker's reply to stats_all continues at an earlier topic"};
+      return Error{ErrorCode::internal, "a page of the broker's reply continues at an earlier topic"};
     asked.after = std::move(*last);
   }
+}
+
+}  // namespace detail
+
+LIGHTQ_INLINE Result<std::vector<TopicListing>> Client::list_topics_with_groups() {
+  return detail::topics_of_pages<protocol::ListReply>(*state(),
+                                                      protocol::ListTopics{state()->manager(), true});
+}
+
+LIGHTQ_INLINE Result<std::vector<TopicStats>> Client::stats_of_all() {
+  return detail::topics_of_pages<protocol::StatsAllReply>(
+      *state(), protocol::StatsAll{state()->manager(), {}, limits::stats_page_topics_max});
 }
 
 LIGHTQ_INLINE Result<void> Client::ping() {

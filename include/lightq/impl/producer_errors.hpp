@@ -12,7 +12,7 @@
 
 namespace lightq::inline v1 {
 
-/// Words the errors of a producer, each with its topic and the reason for it. Knows the process that made it.
+/// Words the errors of a producer, each with its topic and the reason for it. Has no state of its own.
 /// Lifetime: the link outlives it. For one thread.
 class ProducerErrors {
  public:
@@ -40,7 +40,7 @@ class ProducerErrors {
                                              " messages may be stored or not: see Producer::resolve")};
   }
   /// Returns false in a child that was forked after the producer was opened.
-  [[nodiscard]] bool is_here() const { return home_.is_here(); }
+  [[nodiscard]] bool is_here() const { return link_.is_here(); }
   [[nodiscard]] Error closed() const {
     if (moved_) return last();
     return {ErrorCode::closed, of_topic("the producer is closed")};
@@ -75,7 +75,6 @@ class ProducerErrors {
 
   const SessionProduceLink& link_;
   bool moved_;
-  HomeProcess home_;
 };
 
 }  // namespace lightq::inline v1

@@ -84,6 +84,9 @@ struct DeleteTopic {
 };
 struct ListTopics {
   Credentials admin;
+  bool groups = false;  ///< with the settings of groups, in pages
+  std::optional<TopicName> after =
+      {};  ///< with `groups`: the page begins with the first name behind this one
 };
 /// Asks for an endpoint. Join, Leave, Stats and the requests on groups carry the topic's credentials
 /// (`user_id`, `password`) or the admin's. The admin's are `admin_user_id` and `admin_password` on the wire;
@@ -414,12 +417,13 @@ struct TopicListing {
   TopicSettings settings;
   bool open = false;            ///< as in TopicStats; settings.open is the value at creation
   bool open_by_broker = false;  ///< as in TopicStats
-  /// The groups with settings other than the defaults, ordered by name.
+  /// The groups with settings other than the defaults, ordered by name; only if they were asked for.
   std::vector<GroupListing> groups = {};
 };
 
 struct ListReply {
   std::vector<TopicListing> topics;  ///< ordered by name
+  std::string continue_after = {};   ///< the last name of a page that others follow; empty: none follows
 };
 
 /// A user, without its secrets.
@@ -479,6 +483,17 @@ constexpr std::optional<Enum> from_word(std::string_view word) {
     if (to_word(static_cast<Enum>(i)) == word) return static_cast<Enum>(i);
   }
   return std::nullopt;
+}
+
+/// Returns the words of an enumeration as an error names them, such as "block, reject, drop_oldest".
+template <typename Enum>
+std::string words_text() {
+  std::string text;
+  for (int i = 0; i < word_count<Enum>; ++i) {
+    if (i > 0) text += ", ";
+    text += to_word(static_cast<Enum>(i));
+  }
+  return text;
 }
 
 /// The name of the consumer group that all plain `pull` consumers share.

@@ -26,9 +26,6 @@ enum class MessageState {
   before_group,  ///< stored before the first message that the group wanted
   lost           ///< dropped from the log, or damaged, before the group had it
 };
-inline constexpr std::string_view message_state_words =
-    "ready, in_flight, retrying, parked, dead_waiting, dead_letter, done, expired, skipped, before_group, "
-    "lost";
 
 /// The last command that moved a group past a message, or back to it. Wire words: none, seek, purge.
 enum class MovedBy { none, seek, purge };
@@ -90,9 +87,10 @@ struct MessageTrace {
 };
 
 constexpr std::string_view to_word(MessageState state) {
-  std::string_view words = message_state_words;
-  for (int before = static_cast<int>(state); before > 0; --before) words.remove_prefix(words.find(", ") + 2);
-  return words.substr(0, words.find(", "));
+  constexpr std::string_view words[] = {"ready",        "in_flight",    "retrying", "parked",
+                                        "dead_waiting", "dead_letter",  "done",     "expired",
+                                        "skipped",      "before_group", "lost"};
+  return words[static_cast<int>(state)];
 }
 constexpr std::string_view to_word(MovedBy by) {
   constexpr std::string_view words[] = {"none", "seek", "purge"};

@@ -13,7 +13,7 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::uint64_t end_bytes = 2 * TarEntry::block_bytes;  // of zeros
+constexpr int end_blocks = 2;  // of zeros
 
 /// Reads a manifest of `bytes` bytes at `position` of a file. `name`: for errors.
 Result<std::string> manifest_at(log::File& file, std::uint64_t position, std::uint64_t bytes,
@@ -85,7 +85,7 @@ class FileSource final : public BackupSource {
     return read;
   }
   Result<void> end() override {
-    for (int block = 0; block < 2; ++block) {
+    for (int block = 0; block < end_blocks; ++block) {
       const auto entry = block_at_position();
       if (!entry) return entry.error();
       if (*entry) return damaged("has more than its " + std::string(BackupManifest::file_name) + " lists");
@@ -151,7 +151,7 @@ class FileWriter {
     return write(std::vector<std::byte>(entry.padded_bytes() - entry.bytes));
   }
   Result<void> end() {
-    if (auto put = write(std::vector<std::byte>(end_bytes)); !put) return put;
+    if (auto put = write(std::vector<std::byte>(end_blocks * TarEntry::block_bytes)); !put) return put;
     return to_.sync();
   }
 

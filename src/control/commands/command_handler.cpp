@@ -76,12 +76,14 @@ void CommandHandler::execute(protocol::SetTopic request, const Answer& answer) {
 
 void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
   const Exchange exchange{"list_topics", answer};
-  permissions_.permit_user(std::move(request.admin), answer,
-                           exchange.permitted([=, this](const Asker& asker) {
-                             TopicList list = operations_.topics().list(asker);
-                             answer.worked(list.work_bytes);
-                             answer(protocol::ListReply{std::move(list.topics)});
-                           }));
+  permissions_.permit_user(
+      std::move(request.admin), answer,
+      exchange.permitted([=, this, groups = request.groups, after = request.after](const Asker& asker) {
+        TopicList list =
+            groups ? operations_.topics().list_with_groups(asker, after) : operations_.topics().list(asker);
+        answer.worked(list.work_bytes);
+        answer(protocol::ListReply{std::move(list.topics), std::move(list.continue_after)});
+      }));
 }
 
 void CommandHandler::execute(protocol::Join request, const Answer& answer) {
@@ -222,11 +224,11 @@ void CommandHandler::execute(protocol::Trace request, const Answer& answer) {
       request.as_admin, answer,
       exchange.permitted(
           [=, this, topic = request.topic, offset = Offset{request.offset}](const Asker& asker) {
-            operations_.stats().trace(asker, topic, offset,
-                                      exchange.reply<WorkedTrace>([answer](WorkedTrace traced) {
-                                        answer.worked(traced.work_bytes);
-                                        return std::move(traced.trace);
-                                      }));
+            operations_.traces().trace(asker, topic, offset,
+                                       exchange.reply<WorkedTrace>([answer](WorkedTrace traced) {
+                                         answer.worked(traced.work_bytes);
+                                         return std::move(traced.trace);
+                                       }));
           }));
 }
 

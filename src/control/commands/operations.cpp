@@ -21,6 +21,7 @@ Operations::Operations(Parts parts, OperationSettings settings)
               [&authenticator = parts.authenticator] {
                 return LoginCounts{authenticator.failures(), authenticator.throttled()};
               }}),
+      traces_({parts.catalogue, parts.data_plane, ready_, parts.rights}),
       recorder_(parts.catalogue, commits_, parts.sink) {}
 
 void Operations::change_limits(const CreationLimits& limits) {

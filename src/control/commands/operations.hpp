@@ -22,6 +22,7 @@
 #include "control/commands/stats_operations.hpp"
 #include "control/commands/topic_operations.hpp"
 #include "control/commands/user_operations.hpp"
+#include "control/tracing/trace_operations.hpp"
 #include "net/event_loop.hpp"
 
 namespace lightq::broker {
@@ -62,6 +63,7 @@ class Operations {
   [[nodiscard]] ScheduleOperations& schedules() { return schedules_; }
   [[nodiscard]] UserOperations& users() { return users_; }
   [[nodiscard]] StatsOperations& stats() { return stats_; }
+  [[nodiscard]] TraceOperations& traces() { return traces_; }
   /// Returns the observer that the data plane reports to.
   [[nodiscard]] DataPlaneObserver& observer() { return recorder_; }
 
@@ -77,6 +79,7 @@ class Operations {
   ScheduleOperations schedules_;
   UserOperations users_;
   StatsOperations stats_;
+  TraceOperations traces_;
   DataPlaneRecorder recorder_;
 };
 

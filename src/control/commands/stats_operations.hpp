@@ -1,11 +1,10 @@
-/// The operations that read statistics, or trace messages. Layer: control.
+/// The operations that read statistics. Layer: control.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -76,12 +75,6 @@ class StatsOperations {
   void topics(const Asker& asker, const TopicsWanted& wanted, const Done<StatsPage>& done);
   /// Returns the data plane's sums and the control layer's own counts. Errors: those of the data plane.
   void broker(const Done<protocol::BrokerStats>& done);
-  /// Returns the trace of a message. Looks for its letter in the dead-letter topics of groups that are
-  /// done with it, if the asker may manage these. `letter_topic` stays set if the search was not complete.
-  /// Only an asker that may manage the topic gets the names of consumers' users, and only one that may manage
-  /// a group gets the deaths in it, as with list_dead. Errors: those of
-  /// ReadyTopics::find_with_messages and the data plane.
-  void trace(const Asker& asker, const TopicName& name, Offset offset, const Done<WorkedTrace>& done);
   /// Returns true if the asker is the administrator, or still a user with the same password.
   [[nodiscard]] bool knows(const Asker& asker) const {
     return asker.is_administrator() || parts_.rights.user_of(asker) != nullptr;
@@ -92,10 +85,7 @@ class StatsOperations {
   void add_own(protocol::BrokerStats& stats) const;
 
  private:
-  struct LetterSearch;
   void name_members(protocol::TopicStats& stats) const;
-  void show_to(const Asker& asker, protocol::MessageTrace& trace) const;
-  void find_letters(const std::shared_ptr<LetterSearch>& search);
 
   const Parts parts_;
   const std::int64_t since_ms_;

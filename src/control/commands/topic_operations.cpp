@@ -169,18 +169,44 @@ TopicList TopicOperations::list(const Asker& asker) const {
   TurnWork::add(list.work_bytes + TurnWork::range_passed * topics.size());
   for (const auto& [name, entry] : topics) {
     if (parts_.ready.is_starting(entry.definition.id)) continue;
-    const bool may_see = user == nullptr ? asker.is_administrator() : user->knows(name);
-    if (!may_see) continue;
-    const auto& settings = entry.definition.settings;
-    const bool by_broker = parts_.settings.open_topics;
-    auto& listing = list.topics.emplace_back(
-        protocol::TopicListing{name, settings, settings.open || by_broker, by_broker});
-    for (const auto& [group, setup] : entry.definition.groups) {
-      TurnWork::add(TurnWork::range_passed);
-      if (!is_default(setup)) listing.groups.push_back({group, setup.settings});
-    }
+    if (may_see(asker, user, name)) list.topics.push_back(listing_of(name, entry.definition.settings));
   }
   return list;
+}
+
+TopicList TopicOperations::list_with_groups(const Asker& asker, const std::optional<TopicName>& after) const {
+  TopicList list;
+  const auto& topics = parts_.catalogue.state().topics();
+  const UserRecord* const user = parts_.rights.user_of(asker);
+  std::size_t entries = 0;
+  auto next = after ? topics.upper_bound(after->text()) : topics.begin();
+  for (; next != topics.end() && entries < limits::stats_page_entries_max; ++next) {
+    const auto& [name, entry] = *next;
+    if (user != nullptr) list.work_bytes += user->rights.size() * pattern_work_bytes;
+    TurnWork::add(TurnWork::range_passed * (1 + entry.definition.groups.size()));
+    ++entries;
+    list.continue_after = name;
+    if (parts_.ready.is_starting(entry.definition.id) || !may_see(asker, user, name)) continue;
+    auto& listing = list.topics.emplace_back(listing_of(name, entry.definition.settings));
+    for (const auto& [group, setup] : entry.definition.groups) {
+      if (is_default(setup)) continue;
+      listing.groups.push_back({group, setup.settings});
+      ++entries;
+    }
+  }
+  TurnWork::add(list.work_bytes);
+  if (next == topics.end()) list.continue_after.clear();
+  return list;
+}
+
+bool TopicOperations::may_see(const Asker& asker, const UserRecord* user, const std::string& name) {
+  return user == nullptr ? asker.is_administrator() : user->knows(name);
+}
+
+protocol::TopicListing TopicOperations::listing_of(const std::string& name,
+                                                   const protocol::TopicSettings& settings) const {
+  const bool by_broker = parts_.settings.open_topics;
+  return {name, settings, settings.open || by_broker, by_broker};
 }
 
 void TopicOperations::set_paused(const TopicName& name, bool paused, const Done<void>& done) {

@@ -38,6 +38,7 @@ struct TopicList {
   std::vector<protocol::TopicListing> topics;  ///< ordered by name
   /// The work of finding them, as the length of a reply that takes as long to write.
   std::uint64_t work_bytes = 0;
+  std::string continue_after = {};  ///< the last name of a page that others follow; else empty
 };
 
 /// Creates, changes, deletes, lists, pauses and purges topics, and starts them at the broker's start. The
@@ -71,6 +72,9 @@ class TopicOperations {
   void remove(const TopicName& name, const Done<void>& done);
   /// Returns the topics that the asker may see.
   [[nodiscard]] TopicList list(const Asker& asker) const;
+  /// Returns a page of the topics that the asker may see, with the settings of their groups. It begins behind
+  /// `after`, and ends with the topic that reaches limits::stats_page_entries_max topics and groups.
+  [[nodiscard]] TopicList list_with_groups(const Asker& asker, const std::optional<TopicName>& after) const;
   /// Returns the topic's id, for requests that use its messages. Errors: those of ReadyTopics::find.
   [[nodiscard]] Result<TopicId> find(const TopicName& name) const { return parts_.ready.find(name); }
   /// Stops or resumes delivery of the whole topic, durably. Errors: those of ReadyTopics::find_with_messages,
@@ -91,6 +95,10 @@ class TopicOperations {
     Done<void> done;
   };
 
+  /// Returns true if the asker may know the topic. `user`: that of the asker, or null.
+  static bool may_see(const Asker& asker, const UserRecord* user, const std::string& name);
+  [[nodiscard]] protocol::TopicListing listing_of(const std::string& name,
+                                                  const protocol::TopicSettings& settings) const;
   void create_resolved(const Asker& asker, NewTopic topic, const Done<void>& done);
   [[nodiscard]] std::optional<Error> objection_to(const NewTopic& topic, std::uint64_t maker) const;
   [[nodiscard]] std::optional<Error> objection_to_user(const std::string& user_id) const;

@@ -8,6 +8,7 @@
 #include <lightq/base/types.hpp>
 
 #include "delivery/expiry/drop_counts.hpp"
+#include "delivery/expiry/expired_runs.hpp"
 #include "delivery/expiry/expiry_index.hpp"
 #include "delivery/state/set_merge.hpp"
 #include "log/offsets/offset_set.hpp"
@@ -42,6 +43,9 @@ class GroupExpiry {
 
   /// Counts messages that are not counted by the group's reader: those that waited for another delivery.
   void count(std::uint64_t messages) { counted_ += messages; }
+  /// Remembers such messages, unless they are dead now.
+  void finished(OffsetRange range) { runs_.add(range); }
+  [[nodiscard]] const ExpiredRuns& runs() const { return runs_; }
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
 
   /// Takes messages of the topic that have expired since the last call. `any_waits`: messages wait in the
@@ -62,6 +66,7 @@ class GroupExpiry {
   const ExpiryIndex* index_ = nullptr;
   bool keeps_ = false;
   std::uint64_t counted_ = 0;
+  ExpiredRuns runs_;
   log::OffsetSet expiring_;
 };
 

@@ -71,13 +71,15 @@ MessageState state_ahead(GroupMessages& messages, Offset message, bool is_readab
 }
 
 /// Returns the state of a message that the group has passed, and does not have any more.
-MessageState state_behind(const PositionMoves& moves, Offset message) {
+MessageState state_behind(GroupMessages& messages, const PositionMoves& moves, Offset message) {
   switch (moves.skip_of(message)) {
     case PositionMoves::Skip::before_group: return MessageState::before_group;
     case PositionMoves::Skip::move: return MessageState::skipped;
     case PositionMoves::Skip::none: break;
   }
-  return MessageState::done;
+  const bool has_expired =
+      messages.reader().expired_runs().has(message) || messages.expiry().runs().has(message);
+  return has_expired ? MessageState::expired : MessageState::done;
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ TracedInGroup trace_in_group(ConsumerGroup& group, Offset message, bool is_reada
   } else if (!find_waiting(redelivery.waiting(), message, clocks, trace) &&
              !find_in_flight(messages, message, clocks, trace)) {
     trace.state = messages.next() <= message ? state_ahead(messages, message, is_readable)
-                                             : state_behind(group.standing().roll.moves, message);
+                                             : state_behind(messages, group.standing().roll.moves, message);
   }
   if (trace.state == MessageState::dead_waiting || trace.state == MessageState::done)
     trace.letter_topic = group.failures().settings().dead_letter_topic;

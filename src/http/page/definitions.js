@@ -16,10 +16,10 @@ async function present() {
   const topics = [];
   let after = '';
   while (true) {
-    const page = await get(`${path('stats', 'topics')}?topics_max=1024${after}`);
-    for (const stats of page.topics) {
-      const groups = stats.groups.filter((group) => group.group !== '').map((group) => ({group: group.group, ...group.settings}));
-      topics.push({topic: stats.topic, ...stats.settings, ...(groups.length > 0 ? {groups} : {})});
+    const page = await get(`${path('topics')}?groups=true${after}`);
+    for (const topic of page.topics) {
+      const groups = (topic.groups || []).map((group) => ({group: group.group, ...group.settings}));
+      topics.push({topic: topic.topic, ...topic.settings, ...(groups.length > 0 ? {groups} : {})});
     }
     if (!('continue_after' in page)) break;
     after = '&after=' + encodeURIComponent(page.continue_after);

@@ -106,7 +106,7 @@ struct ReplyReader {
   }
   Reply operator()(const ListTopics&) const {
     ListReply reply;
-    FieldLoader{object, fields}("topics", reply.topics);
+    visit_fields(reply, FieldLoader{object, fields});
     return reply;
   }
   Reply operator()(const ListUsers&) const {

@@ -244,6 +244,7 @@ template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, ListReply>
 void visit_fields(S& reply, Visit&& visit) {
   visit("topics", reply.topics);
+  if (!std::is_const_v<S> || !reply.continue_after.empty()) visit("continue_after", reply.continue_after);
 }
 
 template <typename S, typename Visit>
@@ -380,57 +381,24 @@ struct FieldLoader {
     for (const auto number : fields.numbers(name, reply_text_bytes_max, 0, UINT32_MAX))
       numbers.push_back(static_cast<std::uint32_t>(number));
   }
-  void operator()(const char* name, DeadState& value) const {
-    value = fields.word<DeadState>(name, "parked, dead_waiting", value);
-  }
-  void operator()(const char* name, DeadCause& value) const {
-    value = fields.word<DeadCause>(name, "attempts, rejected, expired", value);
-  }
-  void operator()(const char* name, MessageState& value) const {
-    value = fields.word<MessageState>(name, message_state_words, value);
-  }
-  void operator()(const char* name, StoredState& value) const {
-    value = fields.word<StoredState>(name, "stored, carried, dropped, damaged", value);
-  }
-  void operator()(const char* name, MovedBy& value) const {
-    value = fields.word<MovedBy>(name, "none, seek, purge", value);
-  }
-  void operator()(const char* name, std::optional<DeadMessage>& death) const {
-    if (object.contains(name)) load(name, death.emplace());
-  }
-  void operator()(const char* name, std::optional<std::uint64_t>& value) const {
-    if (fields.has(name)) value = fields.number(name, 0, ~std::uint64_t{0}, 0);
+  template <typename Enum>
+    requires std::is_enum_v<Enum>
+  void operator()(const char* name, Enum& value) const {
+    value = fields.word<Enum>(name, words_text<Enum>(), value);
   }
   void operator()(const char* name, GroupSettings& settings) const { load(name, settings); }
-  void operator()(const char* name, DelayedState& value) const {
-    value = fields.word<DelayedState>(name, "waiting, moving", value);
-  }
-  void operator()(const char* name, DelayedRefusal& value) const {
-    value = fields.word<DelayedRefusal>(name, "too_late, unknown", value);
-  }
+  void operator()(const char* name, DeadMessage& death) const { load(name, death); }
   void operator()(const char* name, Timestamp& time) const {
     if (fields.has(name)) time = read_time_us(fields, name);
   }
-  void operator()(const char* name, std::optional<DelayedStats>& stats) const {
-    if (object.contains(name)) load(name, stats.emplace());
-  }
-  void operator()(const char* name, std::optional<std::uint32_t>& value) const {
-    constexpr std::uint64_t most = 0xFFFFFFFF;
-    if (fields.has(name)) value = static_cast<std::uint32_t>(fields.number(name, 0, most, 0));
-  }
+  void operator()(const char* name, DelayedStats& stats) const { load(name, stats); }
   void operator()(const char* name, Rights& rights) const { rights = read_right_words(fields, name); }
-  void operator()(const char* name, BrokerType& value) const {
-    value = fields.word<BrokerType>(name, "queue, file, direct, queue_file", value);
-  }
-  void operator()(const char* name, Overflow& value) const {
-    value = fields.word<Overflow>(name, "block, reject, drop_oldest", value);
-  }
   void operator()(const char* name, TopicSettings& settings) const { load(name, settings); }
-  void operator()(const char* name, std::optional<Ticket>& ticket) const {
-    if (object.contains(name)) load(name, ticket.emplace());
-  }
-  void operator()(const char* name, std::optional<Tls>& tls) const {
-    if (object.contains(name)) load(name, tls.emplace());
+  void operator()(const char* name, Ticket& ticket) const { load(name, ticket); }
+  void operator()(const char* name, Tls& tls) const { load(name, tls); }
+  template <typename Value>
+  void operator()(const char* name, std::optional<Value>& value) const {
+    if (fields.has(name)) (*this)(name, value.emplace());
   }
   void operator()(const char* name, std::map<std::string, std::uint64_t>& counts) const {
     const auto found = object.find(name);
@@ -440,10 +408,6 @@ struct FieldLoader {
     for (const auto& [key, value] : found->items())
       counts[key] = nested.number(key.c_str(), 0, ~std::uint64_t{0}, 0);
     if (nested.error()) fields.fail(name, nested.error()->message);
-  }
-  template <typename Item>
-  void operator()(const char* name, std::optional<std::vector<Item>>& items) const {
-    if (object.contains(name)) (*this)(name, items.emplace());
   }
   template <typename Item>
   void operator()(const char* name, std::vector<Item>& items) const {

@@ -95,9 +95,13 @@ inline Result<Request> read_set_topic(FieldReader& fields) {
 }
 
 inline Result<Request> read_list_topics(FieldReader& fields) {
-  auto admin = read_admin(fields);
+  ListTopics asked;
+  asked.admin = read_admin(fields);
+  asked.groups = fields.boolean("groups", false);
+  if (fields.has("after")) asked.after = fields.name("after");
+  if (asked.after && !asked.groups) fields.fail("after", "only with groups");
   if (fields.error()) return *fields.error();
-  return Request(ListTopics{std::move(admin)});
+  return Request(std::move(asked));
 }
 
 inline std::optional<CurvePublicKey> read_client_key(FieldReader& fields) {
