@@ -1,4 +1,4 @@
-"""NATS's client for Python in suite `clients`, as support/client_program.hpp specifies. Mode `core`: nothing is
+"""NATS's client for Python in suite `clients`, as clients/client_program.hpp specifies. Mode `core`: nothing is
 confirmed; mode `jetstream`: a stream in memory, 256 publishes under way."""
 import asyncio
 import os

@@ -1,28 +1,23 @@
-/// A nats-server process with JetStream. Layer: bench support.
+/// The command that starts nats-server. Layer: bench support.
 #pragma once
 
-#include <memory>
 #include <string>
 
-#include "support/child_process.hpp"
-#include "support/temp_dir.hpp"
+#include "support/server_process.hpp"
 
 namespace lightq::bench {
 
-/// A nats-server on 127.0.0.1 with a free port and temporary files. It keeps the unread messages of a
-/// slow consumer, instead of closing its connection.
-class NatsServer {
- public:
-  /// Starts the server and waits until it names its port. Error: it did not start.
-  static Result<std::unique_ptr<NatsServer>> start(const std::string& binary);
-  [[nodiscard]] const std::string& uri() const { return uri_; }
-
- private:
-  NatsServer() = default;
-  Result<void> wait_until_ready();
-  TempDir directory_;
-  std::optional<ChildProcess> process_;  // ends before its directory is removed
-  std::string uri_;
+/// The settings of a nats-server besides its port.
+struct NatsSettings {
+  bool jetstream = false;    ///< with JetStream, which stores in the server's directory
+  bool may_lag = true;       ///< keeps messages for a slow consumer, instead of closing its connection
+  bool always_sync = false;  ///< confirms after fsync; needs nats-server 2.10
 };
+
+/// Returns the text of the configuration file.
+std::string nats_configuration(const NatsSettings& settings, const std::string& directory);
+
+/// Returns a function that writes the configuration file and returns the command. `program`: its path.
+ServerProcess::MakeCommand nats_command(std::string program, NatsSettings settings);
 
 }  // namespace lightq::bench

@@ -1,4 +1,4 @@
-// Command main is NATS's client for Go in suite `clients`, as support/client_program.hpp specifies. Mode `core`: nothing
+// Command main is NATS's client for Go in suite `clients`, as clients/client_program.hpp specifies. Mode `core`: nothing
 // is confirmed; mode `jetstream`: a stream in memory, 10,000 publishes under way.
 package main
 
