@@ -12,7 +12,7 @@
 
 #include "support/broker_route.hpp"
 #include "support/machine.hpp"
-#include "support/nats_server.hpp"
+#include "support/servers/nats_server.hpp"
 
 namespace lightq::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "peers/peer.hpp"
-#include "support/server_process.hpp"
+#include "support/servers/server_process.hpp"
 
 namespace lightq::bench {
 

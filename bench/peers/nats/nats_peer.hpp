@@ -7,7 +7,7 @@
 
 #include "peers/needs.hpp"
 #include "peers/peer.hpp"
-#include "support/server_process.hpp"
+#include "support/servers/server_process.hpp"
 
 namespace lightq::bench {
 

@@ -1,7 +1,7 @@
 /// Starts nats-server. Layer: bench peers.
 #include "peers/nats/nats_peer_server.hpp"
 
-#include "support/nats_server.hpp"
+#include "support/servers/nats_server.hpp"
 
 namespace lightq::bench {
 namespace {

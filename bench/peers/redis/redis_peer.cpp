@@ -3,7 +3,7 @@
 
 #include <hiredis/hiredis.h>
 
-#include "support/server_process.hpp"
+#include "support/servers/server_process.hpp"
 
 namespace lightq::bench {
 
