@@ -148,7 +148,7 @@ void measure_delay(DeliverySuite& suite) {
   const auto plain = group_topic(suite, "undelayed");
   const auto delayed = group_topic(suite, "delayed");
   suite.add(delay(suite, "delay", "transient", *delayed, *plain), 0.5, 0.35);
-  // With retention, so that the files do not grow. The group holds what it has not received.
+  // With retention, so that the files do not grow. The group keeps messages that it has not received.
   const nlohmann::json durable{
       {"broker_type", "file"}, {"retention_bytes", 256 << 20}, {"segment_bytes", 64 << 20}};
   const auto plain_durable = group_topic(suite, "undelayed", {}, durable);

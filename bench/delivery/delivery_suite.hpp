@@ -36,7 +36,7 @@ void throw_if_stopped();
 /// Throws: something came out wrong.
 [[noreturn]] void throw_failure(const std::string& what);
 
-/// Collects rows and failures. Parts throw Exception for what fails.
+/// Collects rows and failures. A part that fails throws std::exception.
 class DeliverySuite {
  public:
   explicit DeliverySuite(DeliveryOptions options);

@@ -90,7 +90,7 @@ class GroupConsumer {
   }
 
  private:
-  /// Acknowledges or rejects the message, unless its batch is settled as a whole. Returns what is wrong with
+  /// Acknowledges or rejects the message, unless its batch is settled as a whole. Returns the fault of
   /// the message, or nullptr.
   const char* settle(Consumer& consumer, const Delivered& message) {
     const auto number = run_.check.number_of(message.payload);

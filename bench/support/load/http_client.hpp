@@ -18,7 +18,7 @@ class HttpClient {
 
   /// Returns the content of a path. Errors: another status than 200; no response within 30 s.
   Result<std::string> get(const std::string& path);
-  /// Sends a request with content, whose response `receive` returns. Error: it cannot be sent.
+  /// Sends a request with content; `receive` returns the response. Error: it cannot be sent.
   Result<void> post(const std::string& path, const std::string& content_type, const std::string& content);
   /// Returns the content of the next response. Errors: as of get.
   Result<std::string> receive();
