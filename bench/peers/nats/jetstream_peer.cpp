@@ -1,4 +1,4 @@
-/// NATS JetStream: streams with pull consumers. Layer: bench peers.
+/// NATS JetStream: streams with push consumers, and with pull consumers in a work queue. Layer: bench peers.
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
