@@ -224,6 +224,9 @@ def test_a_revoked_message_is_an_error(broker):
         assert call(settle, orders, ctypes.byref(message), *more) == "revoked", settle
     assert lib.lightq_watch_revoked(watch) == 1
     lib.lightq_watch_free(watch)
+    ranges, count = (ctypes.c_uint64 * 2)(), ctypes.c_size_t(1)
+    assert call("lightq_consumer_late", orders, ranges, 1, ctypes.byref(count)) == "ok" and count.value == 0  # the codes told it
+    assert call("lightq_consumer_close", orders, WAIT) == "ok", last_text()
 
 
 def test_commands_have_the_credentials_of_the_client(broker):
