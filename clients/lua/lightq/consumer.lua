@@ -98,10 +98,7 @@ end
 
 --- See Message.
 function Consumer:settle(message, how, argument)
-  local opened = self:open_handle()
-  -- An acknowledgement of a revoked message would also count as late; the others return the error alone.
-  if how == "ack" and native.revoked(opened, message.offset, message.lease) then how = "release" end
-  errors.check(native.settle(opened, how, message.offset, message.lease, argument))
+  errors.check(native.settle(self:open_handle(), how, message.offset, message.lease, argument))
 end
 
 function Consumer:is_revoked(message)
