@@ -79,6 +79,25 @@ describe("the client", function()
     orders:close()
   end)
 
+  it("passes the headers of a received message on", function()
+    local q = helper.connected()
+    local group, out = helper.group_with(q), q:producer("t")
+    local orders = q:consumer("t", {group = group})
+    local given = {{"a", "1"}, {"b", "2"}, {"a", "3"}}
+    out:send("", {headers = given})
+    out:flush()
+    local received = orders:receive(helper.DEADLINE)
+    assert.same({"1", "2"}, {received.headers.a, received.headers.b})
+    received.headers.c = "4"
+    out:send("", {headers = received.headers})
+    out:close()
+    local again, named = {}, orders:receive(helper.DEADLINE).headers
+    for at, pair in ipairs(named) do again[at] = pair end
+    given[4] = {"c", "4"}
+    assert.same(given, again)
+    orders:close()
+  end)
+
   it("seeks with an own cursor, and reads", function()
     local q = helper.connected()
     q:create_topic("pages")
