@@ -208,9 +208,9 @@ describe("misuse", function()
       local ok = pcall(function()
         for _, use in ipairs {
           function() out:send("x") end, function() orders:receive(1) end, function() message:ack() end, function() q:ping() end,
-          function() orders:flush() end,
+          function() orders:flush() end, function() orders:close() end, function() out:close() end,
         } do throws("Closed", use) end
-        for _, each in ipairs {out, orders, q} do pcall(each.close, each) end
+        q:close()
         local own = lightq.connect():producer("t")
         own:send("of the child"):wait()
         own:close()
