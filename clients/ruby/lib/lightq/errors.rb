@@ -2,8 +2,8 @@
 
 module LightQ
   # The base of all errors. `code` is a word of docs/protocol.md, such as `topic_not_found`. `retryable?`: the
-  # same call may succeed later, without a change of the program. `fate`, only of messages that were sent: :refused (certainly
-  # not stored) or :unknown.
+  # same call may succeed later, without a change of the program. `fate`, only of the reasons that
+  # Producer#on_settled passes on: :refused (certainly not stored) or :unknown.
   class Error < StandardError
     attr_reader :code, :fate
 
