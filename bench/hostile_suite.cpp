@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "support/bare_door.hpp"
 #include "support/broker_route.hpp"
-#include "support/hostile_crowd.hpp"
+#include "support/load/bare_door.hpp"
+#include "support/load/hostile_crowd.hpp"
 #include "support/machine.hpp"
 #include "support/process_usage.hpp"
 #include "support/session_stream.hpp"

@@ -14,7 +14,7 @@
 #include <lightq/producer.hpp>
 
 #include "support/broker_route.hpp"
-#include "support/http_client.hpp"
+#include "support/load/http_client.hpp"
 #include "support/machine.hpp"
 #include "support/process_usage.hpp"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "support/broker_route.hpp"
-#include "support/connect_times.hpp"
-#include "support/login_times.hpp"
+#include "support/load/connect_times.hpp"
+#include "support/load/login_times.hpp"
 #include "support/machine.hpp"
 #include "support/session_stream.hpp"
 

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "support/broker_route.hpp"
+#include "support/load/session_crowd.hpp"
+#include "support/load/tcp_stream.hpp"
 #include "support/machine.hpp"
 #include "support/process_usage.hpp"
 #include "support/proxy_route.hpp"
-#include "support/session_crowd.hpp"
 #include "support/session_stream.hpp"
-#include "support/tcp_stream.hpp"
 
 namespace lightq::bench {
 namespace {

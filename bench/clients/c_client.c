@@ -1,4 +1,4 @@
-/* The C client for suite `clients`, as support/client_program.hpp specifies. Layer: bench. */
+/* The C client for suite `clients`, as clients/client_program.hpp specifies. Layer: bench. */
 #include <lightq/lightq.h>
 
 #include "numbered.h"

@@ -1,4 +1,4 @@
-/// The C++ client for suite `clients`, as support/client_program.hpp specifies. As a producer it also makes
+/// The C++ client for suite `clients`, as clients/client_program.hpp specifies. As a producer it also makes
 /// mistakes on purpose: modes swap, lose, repeat, damage and extra. Layer: bench.
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,4 @@
-/* NATS's client for C in suite `clients`, as support/client_program.hpp specifies. Mode `core`: nothing is
+/* NATS's client for C in suite `clients`, as clients/client_program.hpp specifies. Mode `core`: nothing is
    confirmed; mode `jetstream`: a stream in memory. Layer: bench. */
 #include <nats/nats.h>
 
@@ -56,12 +56,24 @@ static void consume_core(natsConnection* connection, const char* topic, const st
   natsSubscription_Destroy(in);
 }
 
+/* Waits until the server has counted all acknowledgements, which it does in the background. */
+static void wait_for_acknowledgements(natsSubscription* in) {
+  const double give_up = numbered_seconds() + patience_ms / 1e3;
+  int64_t pending;
+  do {
+    jsConsumerInfo* state = NULL;
+    require(natsSubscription_GetConsumerInfo(&state, in, NULL, NULL));
+    pending = state->NumAckPending;
+    jsConsumerInfo_Destroy(state);
+    if (pending != 0 && numbered_seconds() > give_up) die("the server lacks acknowledgements");
+  } while (pending != 0);
+}
+
 static void consume_stream(natsConnection* connection, const char* topic, const struct numbered* messages,
                            uint64_t count) {
   jsCtx* context = NULL;
   jsStreamConfig stream;
   jsSubOptions wanted;
-  jsConsumerInfo* state = NULL;
   natsSubscription* in = NULL;
   natsMsgList list;
   const char* subjects[1];
@@ -92,9 +104,7 @@ static void consume_stream(natsConnection* connection, const char* topic, const 
   }
   printf("received %.9f\n", numbered_seconds() - begun);
   require(natsConnection_FlushTimeout(connection, patience_ms));
-  require(natsSubscription_GetConsumerInfo(&state, in, NULL, NULL));
-  if (state->NumAckPending != 0) die("the server lacks acknowledgements");
-  jsConsumerInfo_Destroy(state);
+  wait_for_acknowledgements(in);
   require(js_DeleteStream(context, topic, NULL, NULL));
   natsSubscription_Destroy(in);
   jsCtx_Destroy(context);

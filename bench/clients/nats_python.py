@@ -1,8 +1,9 @@
-"""NATS's client for Python in suite `clients`, as support/client_program.hpp specifies. Mode `core`: nothing is
+"""NATS's client for Python in suite `clients`, as clients/client_program.hpp specifies. Mode `core`: nothing is
 confirmed; mode `jetstream`: a stream in memory, 256 publishes under way."""
 import asyncio
 import os
 import sys
+import time
 
 import nats
 from numbered import PATIENCE, PIECE, Check, Task
@@ -42,8 +43,10 @@ async def consume(connection, task):
             await m.ack()
     check.report()
     await connection.flush(int(PATIENCE))
-    if (await messages.consumer_info()).num_ack_pending:
-        sys.exit("the server lacks acknowledgements")
+    give_up = time.monotonic() + PATIENCE
+    while (await messages.consumer_info()).num_ack_pending:  # the server counts acknowledgements in the background
+        if time.monotonic() > give_up:
+            sys.exit("the server lacks acknowledgements")
     await stream.delete_stream(task.topic)
 
 

@@ -7,7 +7,7 @@ PIECE = 512  # messages of one batch call
 
 
 class Task:
-    """The arguments of a program: role, mode, topic, bytes and count (support/client_program.hpp)."""
+    """The arguments of a program: role, mode, topic, bytes and count (clients/client_program.hpp)."""
 
     def __init__(self, arguments):
         self.role, self.mode, self.topic, size, count = arguments

@@ -1,4 +1,4 @@
-"""The Python client for suite `clients`, as support/client_program.hpp specifies. Modes: single, batch, asyncio,
+"""The Python client for suite `clients`, as clients/client_program.hpp specifies. Modes: single, batch, asyncio,
 asyncio-batch."""
 import asyncio
 import pathlib

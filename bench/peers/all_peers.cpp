@@ -1,21 +1,22 @@
 /// The list of peers. Layer: bench peers.
 #include "peers/beanstalkd_peer.hpp"
 #include "peers/lightq_peer.hpp"
+#include "peers/needs.hpp"
 #include "peers/peer.hpp"
 #include "peers/unbuilt_peer.hpp"
 #include "peers/zmq_proxy_peer.hpp"
 
 #if defined(LIGHTQ_PEER_KAFKA)
-#include "peers/kafka_peer.hpp"
+#include "peers/kafka/kafka_peer.hpp"
 #endif
 #if defined(LIGHTQ_PEER_NATS)
-#include "peers/nats_peers.hpp"
+#include "peers/nats/nats_peers.hpp"
 #endif
 #if defined(LIGHTQ_PEER_RABBITMQ)
-#include "peers/rabbitmq_peers.hpp"
+#include "peers/rabbitmq/rabbitmq_peers.hpp"
 #endif
 #if defined(LIGHTQ_PEER_REDIS)
-#include "peers/redis_peers.hpp"
+#include "peers/redis/redis_peers.hpp"
 #endif
 
 namespace lightq::bench {
@@ -29,16 +30,14 @@ std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
   peers.push_back(make_redis_stream_peer());
 #else
   for (const char* name : {"redis-list", "redis-stream"})
-    peers.push_back(make_unbuilt_peer(name, "Debian's packages redis-server and libhiredis-dev"));
+    peers.push_back(make_unbuilt_peer(name, redis_needs));
 #endif
   peers.push_back(make_beanstalkd_peer());
 #if defined(LIGHTQ_PEER_NATS)
   peers.push_back(make_nats_peer(programs.directory));
   peers.push_back(make_jetstream_peer(programs.directory));
 #else
-  for (const char* name : {"nats", "jetstream"})
-    peers.push_back(
-        make_unbuilt_peer(name, "nats-server, which is built with Go, and Debian's package libnats-dev"));
+  for (const char* name : {"nats", "jetstream"}) peers.push_back(make_unbuilt_peer(name, nats_needs));
 #endif
 #if defined(LIGHTQ_PEER_RABBITMQ)
   peers.push_back(make_rabbitmq_classic_peer());
@@ -46,12 +45,12 @@ std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
   peers.push_back(make_rabbitmq_stream_peer());
 #else
   for (const char* name : {"rabbitmq-classic", "rabbitmq-quorum", "rabbitmq-stream"})
-    peers.push_back(make_unbuilt_peer(name, "Debian's packages rabbitmq-server and librabbitmq-dev"));
+    peers.push_back(make_unbuilt_peer(name, rabbitmq_needs));
 #endif
 #if defined(LIGHTQ_PEER_KAFKA)
   peers.push_back(make_kafka_peer(programs.directory));
 #else
-  peers.push_back(make_unbuilt_peer("kafka", "Debian's package librdkafka-dev"));
+  peers.push_back(make_unbuilt_peer("kafka", kafka_needs));
 #endif
   peers.push_back(make_zmq_proxy_peer());
   return peers;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "peers/server_process.hpp"
+#include "peers/one_process_server.hpp"
 #include "peers/text_socket.hpp"
 
 namespace lightq::bench {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "peers/run_children.hpp"
+#include "peers/work/run_children.hpp"
 
 namespace lightq::bench {
 namespace {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/types.hpp>
@@ -51,7 +52,10 @@ struct Promise {
   std::string note = {};
 };
 
-Promise impossible(std::string why);
+/// Returns the promise of a peer that cannot do the work.
+inline Promise impossible(std::string why) {
+  return {false, std::move(why)};
+}
 
 /// The kinds of work, for which promises differ.
 enum class Work { memory, page_cache, synced, latency, work_queue, fan_out, idle, cpu, kill };

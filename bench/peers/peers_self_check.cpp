@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "peers/backlog_work.hpp"
 #include "peers/faulty_server.hpp"
-#include "peers/kill_work.hpp"
-#include "peers/run_children.hpp"
-#include "peers/stream_work.hpp"
+#include "peers/work/backlog_work.hpp"
+#include "peers/work/kill_work.hpp"
+#include "peers/work/run_children.hpp"
+#include "peers/work/stream_work.hpp"
 
 namespace lightq::bench {
 namespace {

@@ -8,11 +8,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "peers/backlog_work.hpp"
-#include "peers/idle_work.hpp"
-#include "peers/kill_work.hpp"
 #include "peers/peer_table.hpp"
-#include "peers/stream_work.hpp"
+#include "peers/work/backlog_work.hpp"
+#include "peers/work/idle_work.hpp"
+#include "peers/work/kill_work.hpp"
+#include "peers/work/stream_work.hpp"
 #include "support/child_process.hpp"
 #include "support/machine.hpp"
 

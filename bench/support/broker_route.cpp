@@ -3,10 +3,11 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <sstream>
 #include <thread>
+
+#include "support/text_file.hpp"
 
 namespace lightq::bench {
 namespace {
@@ -22,11 +23,6 @@ std::string random_password() {
   std::ostringstream text;
   for (int i = 0; i < 4; ++i) text << std::hex << random();
   return text.str();
-}
-
-std::string contents_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -99,8 +95,7 @@ Result<void> BrokerProcess::wait_until_ready() {
 }
 
 std::string BrokerProcess::log_end() const {
-  const std::string log = contents_of(directory_.path() / "broker.log");
-  return log.size() <= log_end_bytes ? log : log.substr(log.size() - log_end_bytes);
+  return end_of(contents_of(directory_.path() / "broker.log"), log_end_bytes);
 }
 
 Result<std::unique_ptr<BrokerRoute>> BrokerRoute::start(const std::string& binary,

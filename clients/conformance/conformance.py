@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the scenarios of the conformance kit against clients' agents, and prints a table (README.md).
 
-    LIGHTQ_BINARY=build/release/lightq python3 clients/conformance/conformance.py \\
-        --agent build/release/clients/conformance/cpp/conformance_agent
+    LIGHTQ_BINARY=$PWD/build/release/lightq python3 clients/conformance/conformance.py \\
+        --agent $PWD/build/release/clients/conformance/cpp/conformance_agent
 """
 import argparse
 import concurrent.futures

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a command with a broker of its own: the tests of clients that cannot start one easily.
 
-    LIGHTQ_BINARY=build/release/lightq python3 clients/conformance/with_broker.py ruby clients/ruby/test/test_misuse.rb
+    LIGHTQ_BINARY=$PWD/build/release/lightq python3 clients/conformance/with_broker.py ruby clients/ruby/test/test_misuse.rb
 
 The broker has the topics `t` and `orders`. The command finds the broker and its administrator's password in its environment:
 LIGHTQ_BROKER, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_DATA_DIR. The exit code is that of the command."""

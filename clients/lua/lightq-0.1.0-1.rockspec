@@ -18,6 +18,7 @@ build = {
     ["lightq.commands"] = "lightq/commands.lua",
     ["lightq.consumer"] = "lightq/consumer.lua",
     ["lightq.errors"] = "lightq/errors.lua",
+    ["lightq.fates"] = "lightq/fates.lua",
     ["lightq.handle"] = "lightq/handle.lua",
     ["lightq.json"] = "lightq/json.lua",
     ["lightq.message"] = "lightq/message.lua",

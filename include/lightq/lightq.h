@@ -10,8 +10,9 @@
    Texts are UTF-8 and end with a zero byte; null means "not given". The library copies all that it is given.
 
    Structs that begin with `size` may grow in later versions. Initialize them with their macro, for example
-   `lightq_options options = LIGHTQ_OPTIONS_INIT;`. In options, 0 is the default of each field. A library that
-   is older than its caller refuses fields that it does not know with LIGHTQ_NOT_SUPPORTED, unless they are 0.
+   `lightq_options options = LIGHTQ_OPTIONS_INIT;`. In options, 0 is the default of each field. A newer
+   library takes the structs of an older header. An older library refuses fields that it does not know with
+   LIGHTQ_NOT_SUPPORTED, unless they are 0.
 
    Threads may share a lightq_client and a lightq_watch. A producer, consumer or reader is for one thread at a
    time: a call while another thread is in one returns LIGHTQ_IN_USE. The library has no thread of its own for
@@ -372,7 +373,7 @@ typedef struct lightq_consumer_stats {
   uint64_t again; /* of these, redeliveries */
   uint64_t acknowledged;
   uint64_t rejected;
-  uint64_t late;    /* settled after the broker had taken them back */
+  uint64_t late;    /* settled with OK, but after the broker had taken them back */
   uint64_t revoked; /* taken back by the broker */
   uint64_t lost;
   uint64_t opens;
@@ -395,7 +396,6 @@ int lightq_message_header(const lightq_message* message, const char* name, light
 /* Each message is settled once, by one of the next four calls, which use the struct's `size`, `offset` and
    `lease`. The consumer sends them in later calls; lightq_consumer_flush sends them now. Error of all:
    REVOKED: the broker has taken the message back, the connection has ended, or it was settled before. */
-
 /* Finishes a message. */
 int lightq_ack(lightq_consumer* consumer, const lightq_message* message);
 /* Gives back a message that the program has not begun: this delivery does not count. */
@@ -445,8 +445,8 @@ int lightq_consumer_flush(lightq_consumer* consumer, int timeout_ms);
 int lightq_consumer_state(lightq_consumer* consumer);
 /* Writes the counters since the consumer was opened. */
 int lightq_consumer_get_stats(lightq_consumer* consumer, lightq_consumer_stats* stats);
-/* Copies up to `most` ranges of messages that were settled too late. `*count` is how many were copied; call
-   it again until that is less than `most`. */
+/* Copies up to `most` ranges of messages that were settled with OK, but too late. `*count` is how many were
+   copied; call it again until that is less than `most`. */
 int lightq_consumer_late(lightq_consumer* consumer, lightq_range* ranges, size_t most, size_t* count);
 /* Sends all acknowledgements, waits for the broker's reply, and gives the other messages back. Errors:
    TIMEOUT (also if messages were settled too late), CLOSED (it was closed before, or the connection was

@@ -74,17 +74,14 @@ int lightq_next(lightq_consumer* consumer, lightq_message* message, int timeout_
       return fail(received.error());
     if (!*received) return fail(LIGHTQ_TIMEOUT, "no message arrived in time");
     of.holder = (*received)->holder;
-    write_message(**received, *message);
+    write_sized(*message, [&](lightq_message& to) { write_message(**received, to); });
     return LIGHTQ_OK;
   });
 }
 
 int lightq_ack(lightq_consumer* consumer, const lightq_message* message) {
-  return in_turn(consumer, [&](lightq_consumer& of) -> int {
-    if (!is_sized(message)) [[unlikely]]
-      return fail_argument("lightq_message is null or has another size");
-    if (of.consumer.acknowledge(delivered_of(of, *message)) == 1) return LIGHTQ_OK;
-    return of.consumer.finished() ? fail(LIGHTQ_CLOSED, "the consumer is closed") : fail_revoked();
+  return settle(consumer, message, [](lightq::Consumer& of, const lightq::Delivered& delivered) {
+    return of.acknowledge(delivered) == 1;
   });
 }
 
@@ -223,16 +220,18 @@ int lightq_consumer_get_stats(lightq_consumer* consumer, lightq_consumer_stats* 
   return in_turn(consumer, [&](lightq_consumer& of) -> int {
     if (!is_sized(stats)) return fail_argument("lightq_consumer_stats is null or has another size");
     const lightq::ConsumerStats known = of.consumer.stats();
-    stats->received = known.received;
-    stats->again = known.again;
-    stats->acknowledged = known.acknowledged;
-    stats->rejected = known.rejected;
-    stats->late = known.late;
-    stats->revoked = known.revoked;
-    stats->lost = known.lost;
-    stats->opens = known.opens;
-    stats->new_logs = known.new_logs;
-    stats->unacknowledged = of.consumer.unacknowledged();
+    write_sized(*stats, [&](lightq_consumer_stats& to) {
+      to.received = known.received;
+      to.again = known.again;
+      to.acknowledged = known.acknowledged;
+      to.rejected = known.rejected;
+      to.late = known.late;
+      to.revoked = known.revoked;
+      to.lost = known.lost;
+      to.opens = known.opens;
+      to.new_logs = known.new_logs;
+      to.unacknowledged = of.consumer.unacknowledged();
+    });
     return LIGHTQ_OK;
   });
 }

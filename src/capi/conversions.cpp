@@ -163,12 +163,16 @@ Result<session::Place> place_of(int from, std::uint64_t value) {
 
 int write_interest(lightq_interest* interest, int fd, bool wants_write, SessionTime timer) {
   if (!is_sized(interest)) return fail_argument("lightq_interest is null or has another size");
-  interest->fd = fd;
-  interest->events = fd < 0 ? 0 : wants_write ? POLLIN | POLLOUT : POLLIN;
-  interest->timeout_ms = -1;
-  if (timer == session_never) return LIGHTQ_OK;
-  const auto left = std::chrono::ceil<Timeout>(timer - std::chrono::steady_clock::now());
-  interest->timeout_ms = static_cast<int>(std::clamp<Timeout::rep>(left.count(), 0, INT_MAX));
+  int timeout_ms = -1;
+  if (timer != session_never) {
+    const auto left = std::chrono::ceil<Timeout>(timer - std::chrono::steady_clock::now());
+    timeout_ms = static_cast<int>(std::clamp<Timeout::rep>(left.count(), 0, INT_MAX));
+  }
+  write_sized(*interest, [&](lightq_interest& to) {
+    to.fd = fd;
+    to.events = fd < 0 ? 0 : wants_write ? POLLIN | POLLOUT : POLLIN;
+    to.timeout_ms = timeout_ms;
+  });
   return LIGHTQ_OK;
 }
 

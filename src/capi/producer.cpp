@@ -225,9 +225,9 @@ int lightq_next_report(lightq_producer* producer, lightq_report* report) {
     auto kept = of.reports.take();
     if (!kept) return fail(LIGHTQ_TIMEOUT, "no report is kept");
     of.told = std::move(kept->text);
-    kept->report.size = report->size;  // a newer program's struct is longer
+    kept->report.size = report->size;  // a program of another version has another struct
     kept->report.text = of.told.c_str();
-    *report = kept->report;
+    write_sized(*report, [&](lightq_report& to) { to = kept->report; });
     return LIGHTQ_OK;
   });
 }
@@ -253,13 +253,14 @@ int lightq_producer_identity(lightq_producer* producer, lightq_identity* identit
   return in_turn(producer, [&](lightq_producer& of) -> int {
     if (!is_sized(identity)) return fail_argument("lightq_identity is null or has another size");
     const lightq::ProducerIdentity& known = of.producer.identity();
-    identity->id = known.id;
-    identity->epoch = known.epoch;
     const auto& opened = of.producer.opened();
-    identity->has_secret = opened && opened->secret ? 1 : 0;
-    std::memset(identity->secret, 0, sizeof identity->secret);
-    if (identity->has_secret != 0)
-      std::memcpy(identity->secret, opened->secret->data(), sizeof identity->secret);
+    write_sized(*identity, [&](lightq_identity& to) {
+      to.id = known.id;
+      to.epoch = known.epoch;
+      to.has_secret = opened && opened->secret ? 1 : 0;
+      std::memset(to.secret, 0, sizeof to.secret);
+      if (to.has_secret != 0) std::memcpy(to.secret, opened->secret->data(), sizeof to.secret);
+    });
     return LIGHTQ_OK;
   });
 }
@@ -268,13 +269,15 @@ int lightq_producer_get_stats(lightq_producer* producer, lightq_producer_stats* 
   return in_turn(producer, [&](lightq_producer& of) -> int {
     if (!is_sized(stats)) return fail_argument("lightq_producer_stats is null or has another size");
     const lightq::ProducerStats known = of.producer.stats();
-    stats->sent = known.sent;
-    stats->confirmed = known.confirmed;
-    stats->refused = known.refused;
-    stats->unknown = known.unknown;
-    stats->lost = known.lost;
-    stats->unconfirmed = of.producer.unconfirmed();
-    stats->opens = known.opens;
+    write_sized(*stats, [&](lightq_producer_stats& to) {
+      to.sent = known.sent;
+      to.confirmed = known.confirmed;
+      to.refused = known.refused;
+      to.unknown = known.unknown;
+      to.lost = known.lost;
+      to.unconfirmed = of.producer.unconfirmed();
+      to.opens = known.opens;
+    });
     return LIGHTQ_OK;
   });
 }

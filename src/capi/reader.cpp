@@ -120,7 +120,7 @@ int lightq_next_fetched(lightq_reader* reader, lightq_message* message) {
     if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
     const lightq::Delivered* const taken = of.fetched.take();
     if (taken == nullptr) return fail(LIGHTQ_TIMEOUT, "no message is left");
-    write_message(*taken, *message);
+    write_sized(*message, [&](lightq_message& to) { write_message(*taken, to); });
     return LIGHTQ_OK;
   });
 }

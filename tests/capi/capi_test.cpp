@@ -1,9 +1,11 @@
-/// Tests the C library without a broker: exceptions, structs of other versions, threads, and brokers that do
-/// not absence. clients/c/tests has the tests with a broker.
+/// Tests the C library without a broker: exceptions, structs of other versions, threads, and addresses
+/// without a broker. clients/c/tests has the tests with a broker.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -72,6 +74,38 @@ TEST(Capi, StructsOfOtherVersionsAreReadOrRefused) {
     EXPECT_EQ(read_sized(&newer.known, "options").error().code, ErrorCode::invalid_argument);
   }
   EXPECT_EQ(read_sized<lightq_reader_options>(nullptr, "options").value().heartbeat_ms, 0);
+}
+
+/// A struct that has got a field in its second version.
+struct Grown {
+  std::size_t size;
+  std::uint64_t first;
+  std::uint64_t second;
+};
+constexpr std::size_t grown_first_bytes = offsetof(Grown, second);
+constexpr std::size_t first_bytes(const Grown*) {
+  return grown_first_bytes;
+}
+
+TEST(Capi, AStructOfTheFirstVersionLacksOnlyTheLaterFields) {
+  Grown older{grown_first_bytes, 7, 8};  // the program has other things at `second`
+  const Grown read = read_sized(&older, "grown").value();
+  EXPECT_EQ(read.first, 7U);
+  EXPECT_EQ(read.second, 0U);
+  write_sized(older, [](Grown& to) {
+    EXPECT_EQ(to.first, 7U);
+    to.first = to.second = 9;
+  });
+  EXPECT_EQ(older.size, grown_first_bytes);
+  EXPECT_EQ(older.first, 9U);
+  EXPECT_EQ(older.second, 8U);
+  older.size -= 1;
+  EXPECT_FALSE(is_sized(&older));
+  EXPECT_EQ(read_sized(&older, "grown").error().code, ErrorCode::invalid_argument);
+  older.size = sizeof older;
+  EXPECT_EQ(read_sized(&older, "grown").value().second, 8U);
+  write_sized(older, [](Grown& to) { to.second = 9; });
+  EXPECT_EQ(older.second, 9U);
 }
 
 TEST(Capi, OptionsOfZerosAreTheDefaults) {

@@ -24,9 +24,9 @@ HEADLESS_PER_1000_WORDS_MAX = 1.0
 HEADLESS_PER_1000_WORDS_OF_A_PAGE_MAX = 3.0
 WORD = re.compile(r"[A-Za-z][\w'-]*")
 
+# The last two groups are comments: of a line and of a block. Strings come first, so that no comment begins in one.
 _CPP_PARTS = re.compile(r'R"([^()\\ ]{0,16})\((?:.|\n)*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'|'
                         r"//+[!<]?([^\n]*)|/\*((?:.|\n)*?)\*/")
-# Comments are group 1 of a line, and group 2 of a block. Strings come first, so that no comment begins in one.
 _RUBY_PARTS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(?<![^\s])#(?!!)([^\n]*)|^=begin\n((?:.|\n)*?)^=end', re.M)
 _LUA_PARTS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|--\[\[((?:.|\n)*?)\]\]|\[\[(?:.|\n)*?\]\]|--+([^\n]*)')
 _PYTHON_PARTS = re.compile(r'"""((?:.|\n)*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#([^\n]*)')
@@ -47,8 +47,7 @@ def prose(path, text):
              ".rb": _RUBY_PARTS, ".lua": _LUA_PARTS}.get(path[path.rfind("."):])
     if parts is None:
         return ""
-    groups = (2, 3) if parts is _CPP_PARTS else (1, 2)
-    return "\n".join(match.group(group) for match in parts.finditer(text) for group in groups if match.group(group))
+    return "\n".join(comment for match in parts.finditer(text) for comment in match.groups()[-2:] if comment)
 
 
 def texts(path, text):

@@ -149,8 +149,9 @@ def test_one_file_too_many_is_found():
     assert any("2 files" in line for line in rules.foreign_includes(tree))
 
 
-def test_a_folder_with_too_many_files_is_found():
-    tree = {f"src/net/a{number}.cpp": "" for number in range(rules.FOLDER_FILES_MAX + 1)}
+@pytest.mark.parametrize("folder", ["src/net", "bench/peers"])
+def test_a_folder_with_too_many_files_is_found(folder):
+    tree = {f"{folder}/a{number}.cpp": "" for number in range(rules.FOLDER_FILES_MAX + 1)}
     assert any("41 source files" in line for line in rules.full_folders(tree))
 
 

@@ -160,7 +160,7 @@ def unneeded_exceptions(tree, exceptions=None):
 def full_folders(tree):
     counts = {}
     for path in sources(tree):
-        if path.startswith(("src/", "include/", "apps/")):
+        if path.startswith(("src/", "include/", "apps/", "bench/")):
             folder = path.rpartition("/")[0]
             counts[folder] = counts.get(folder, 0) + 1
     for folder, count in counts.items():

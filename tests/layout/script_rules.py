@@ -2,12 +2,12 @@
 import re
 
 FUNCTION_LINES_MAX = 70
-# A function begins and ends with the same indentation, because the tools of both languages keep it so. A method of Ruby with
-# `=` behind its parameters has no `end`. A suite of busted (`describe`) is as a class.
+# A function begins and ends with the same indentation. A method of Ruby with `=` behind its parameters has no `end`. A
+# suite of busted (`describe`) counts as a class, not as a function.
 BEGIN = {".rb": re.compile(r"( *)(?:[a-z_]+ )*def (?![\w.?!]+(?:\(.*\))? = ).*|( *)[^#]*\b(?:define_method|lambda|proc)\b.*\bdo\b.*"),
          ".lua": re.compile(r"( *)(?!--|describe\()[^\s].*\bfunction\b *[\w.:]*\(.*|( *)function\b *[\w.:]*\(.*")}
 END = re.compile(r"( *)end\b")
-# What the clients may load beside their own files. The rest of liblightq.so.0 is the C client's.
+# Libraries of the language that the clients may load beside their own files.
 MAY_LOAD = {
     "clients/ruby/lib/": (re.compile(r'^\s*require "([^"]+)"', re.M), {"fiddle", "json", "io/wait"}),
     "clients/lua/lightq/": (re.compile(r'\brequire\s*\(?\s*"(?!lightq\.)([^"]+)"'), {"ffi"}),

@@ -1,4 +1,4 @@
-// Command main is the Go client for suite `clients`, as support/client_program.hpp specifies.
+// Command main is the Go client for suite `clients`, as clients/client_program.hpp specifies.
 package main
 
 import (

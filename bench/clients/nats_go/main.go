@@ -1,4 +1,4 @@
-// Command main is NATS's client for Go in suite `clients`, as support/client_program.hpp specifies. Mode `core`: nothing
+// Command main is NATS's client for Go in suite `clients`, as clients/client_program.hpp specifies. Mode `core`: nothing
 // is confirmed; mode `jetstream`: a stream in memory, 10,000 publishes under way.
 package main
 
@@ -134,14 +134,19 @@ func consumeStream(c *nats.Conn, t task) error {
 	if err := c.FlushTimeout(patience); err != nil {
 		return err
 	}
-	state, err := in.ConsumerInfo()
-	if err != nil {
-		return err
+	// The server counts acknowledgements in the background.
+	for giveUp := time.Now().Add(patience); ; {
+		state, err := in.ConsumerInfo()
+		if err != nil {
+			return err
+		}
+		if state.NumAckPending == 0 {
+			return stream.DeleteStream(t.topic)
+		}
+		if time.Now().After(giveUp) {
+			return errors.New("the server lacks acknowledgements")
+		}
 	}
-	if state.NumAckPending != 0 {
-		return errors.New("the server lacks acknowledgements")
-	}
-	return stream.DeleteStream(t.topic)
 }
 
 func run(arguments []string) error {

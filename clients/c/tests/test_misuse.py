@@ -33,9 +33,9 @@ def sent(out, body=b"one"):
     assert call("lightq_send", out, body, len(body), None, WAIT) == "ok", last_text()
 
 
-def receiving(client, group):
+def receiving(client, group, **more):
     """Returns a consumer of a new group, before which nothing lies."""
-    return opened("consumer", client, ConsumerOptions(group=group, **{"from": CODES["FROM_NEXT"]}))
+    return opened("consumer", client, ConsumerOptions(group=group, **{"from": CODES["FROM_NEXT"]}, **more))
 
 
 def with_message(broker, group):
@@ -224,6 +224,17 @@ def test_a_revoked_message_is_an_error(broker):
         assert call(settle, orders, ctypes.byref(message), *more) == "revoked", settle
     assert lib.lightq_watch_revoked(watch) == 1
     lib.lightq_watch_free(watch)
+
+
+def test_a_message_whose_time_has_passed_is_not_late_if_its_acknowledgement_was_refused(broker):
+    client, message, late, count = connected(broker), Message(), (ctypes.c_uint64 * 2)(), ctypes.c_size_t(1)
+    out, orders = opened("producer", client), receiving(client, b"expiring", ack_timeout_ms=100)
+    sent(out)
+    assert call("lightq_next", orders, ctypes.byref(message), WAIT) == "ok", last_text()
+    until(lambda: call("lightq_consumer_poll", orders) == "ok" and lib.lightq_revoked(orders, ctypes.byref(message)), "the revocation")
+    assert call("lightq_ack", orders, ctypes.byref(message)) == "revoked"
+    assert call("lightq_consumer_late", orders, late, 1, ctypes.byref(count)) == "ok" and count.value == 0
+    assert call("lightq_consumer_close", orders, WAIT) == "ok", last_text()
 
 
 def test_commands_have_the_credentials_of_the_client(broker):

@@ -1,5 +1,5 @@
 -- The agent of the Lua client for the conformance kit: does the commands of clients/conformance/README.md. Arguments: the folder
--- of the module in C (Lua 5.4 only), and the name for the table.
+-- of the module in C (not for LuaJIT), and the name for the table.
 local folder = arg[0]:match("^(.*)/conformance/[^/]*$") or ".."
 package.path = folder .. "/?.lua;" .. folder .. "/?/init.lua;" .. package.path
 if arg[1] then package.cpath = arg[1] .. "/?.so;" .. package.cpath end

@@ -13,10 +13,8 @@ return function(Client)
   for _, cmd in ipairs {"set_topic", "delete_topic", "list_delayed", "cancel_delayed"} do
     Client[cmd] = function(self, topic, more) return self:command(cmd, with({topic = topic}, more)) end
   end
-  for _, cmd in ipairs {"set_group", "delete_group", "list_dead", "retry_dead", "purge_dead"} do
-    Client[cmd] = function(self, topic, group, more) return self:command(cmd, with({topic = topic, group = group}, more)) end
-  end
-  for _, cmd in ipairs {"pause", "resume", "purge"} do -- all groups without `group`
+  -- Without `group`, the last three are for all groups of the topic.
+  for _, cmd in ipairs {"set_group", "delete_group", "list_dead", "retry_dead", "purge_dead", "pause", "resume", "purge"} do
     Client[cmd] = function(self, topic, group, more) return self:command(cmd, with({topic = topic, group = group}, more)) end
   end
   for _, cmd in ipairs {"grant", "revoke"} do

@@ -19,10 +19,15 @@ function Consumer.of(topic, opened)
   return setmetatable({topic = topic, handle = opened}, Consumer)
 end
 
--- Throws the error of a code. A connection that has ended counts as closed for the library.
+-- Returns the error of a code. The library says `closed` if the connection has ended, and if the consumer is of the parent process:
+-- then its `state` is "closed" before the call, too.
+local function failure(code, state)
+  return errors.last(code, code == errors.CLOSED and state ~= "closed" and "ConnectionLost" or nil)
+end
+
+-- Throws the error of a code that is not OK.
 local function check(self, code)
-  local is_lost = code == errors.CLOSED and STATES[native.state(self.handle)] ~= "closed"
-  errors.check(code, is_lost and "ConnectionLost" or nil)
+  if code ~= errors.OK then error(failure(code, self:state()), 0) end
 end
 
 --- Returns the next message, or nil if none arrives within so many seconds; nil: no limit. Errors: the final failure.
@@ -98,10 +103,7 @@ end
 
 --- See Message.
 function Consumer:settle(message, how, argument)
-  local opened = self:open_handle()
-  -- An acknowledgement of a revoked message would also count as late; the others return the error alone.
-  if how == "ack" and native.revoked(opened, message.offset, message.lease) then how = "release" end
-  errors.check(native.settle(opened, how, message.offset, message.lease, argument))
+  errors.check(native.settle(self:open_handle(), how, message.offset, message.lease, argument))
 end
 
 function Consumer:is_revoked(message)
@@ -135,8 +137,9 @@ end
 -- Errors: Timeout; ConnectionLost or the final failure: settled messages may be delivered again. A second call does nothing.
 function Consumer:close(timeout)
   if not self.handle then return end
+  local state = self:state()
   local code = native.consumer_close(self.handle, options.timeout(timeout, SECONDS))
-  local failed = code ~= errors.OK and errors.last(code, code == errors.CLOSED and "ConnectionLost" or nil)
+  local failed = code ~= errors.OK and failure(code, state)
   self:free()
   if failed then error(failed, 0) end
 end

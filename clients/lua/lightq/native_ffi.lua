@@ -13,7 +13,6 @@ local FREE = {
 local OK = 0
 local HEADERS_MAX = 64
 
-
 -- Structs that calls fill, and the places for numbers. No call runs inside of another one.
 local message = ffi.new("lightq_message")
 local known = ffi.new("lightq_message")

@@ -160,15 +160,19 @@ local function bytes(value, what)
   return value
 end
 
--- Returns pairs of names and values. `headers` is a table by names, or a list of such pairs.
+-- Returns pairs of names and values. `headers` is a table by names, or a list of such pairs, or both as received messages have
+-- it: then the list alone counts for its names.
 local function pairs_of(headers)
-  local list = {}
-  for name, value in pairs(options.table(headers, "headers")) do
-    if type(value) == "table" then name, value = value[1], value[2] end
+  local list, listed = {}, {}
+  local function add(name, value)
     list[#list + 1] = {bytes(name, "the name of a header"), bytes(value, "a header")}
   end
-  if #headers > 0 then -- a list keeps its order
-    for at, pair in ipairs(headers) do list[at] = {pair[1], pair[2]} end
+  for at, pair in ipairs(options.table(headers, "headers")) do
+    add(options.table(pair, "a header in a list")[1], pair[2])
+    listed[at], listed[pair[1]] = true, true
+  end
+  for name, value in pairs(headers) do
+    if not listed[name] then add(name, value) end
   end
   if #list > HEADERS_MAX then errors.invalid("a message has at most %d headers", HEADERS_MAX) end
   return list

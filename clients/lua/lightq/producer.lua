@@ -3,6 +3,7 @@
 -- It sends and receives inside calls only. After a long time without a call the broker may end the connection; the next
 -- call connects again, and nothing is lost.
 local errors = require "lightq.errors"
+local Fates = require "lightq.fates"
 local handle = require "lightq.handle"
 local native = require "lightq.native"
 local options = require "lightq.options"
@@ -13,26 +14,16 @@ Confirm.__index = Confirm
 
 local SEND_SECONDS, FLUSH_SECONDS = 30, 30
 local POLL_MESSAGES = 64 -- after so many messages `send` takes reports, and passes them on
-local UNSTORED_MAX = 10000 -- ranges of messages that were not stored, which the producer remembers
-local CONFIRMED, REFUSED = 0, 1
+local CONFIRMED, REFUSED, UNKNOWN = 0, 1, 2
 local STATES = {[0] = "connecting", "open", "in_doubt", "failed", "closed"}
 local ENDED = {Fenced = true, Unauthorized = true, NotFound = true}
 
--- A list from which the oldest item is taken without moving the others.
-local function queue()
-  return {oldest = 1, newest = 0}
-end
-
-local function push(list, item)
-  list.newest = list.newest + 1
-  list[list.newest] = item
-end
-
-local function pop(list)
-  local item = list[list.oldest]
+-- Takes the oldest item of a queue, without moving the others.
+local function pop(queue)
+  local item = queue[queue.oldest]
   if item then
-    list[list.oldest] = nil
-    list.oldest = list.oldest + 1
+    queue[queue.oldest] = nil
+    queue.oldest = queue.oldest + 1
   end
   return item
 end
@@ -49,8 +40,7 @@ end
 
 --- Wraps a handle of the library.
 function Producer.of(topic, opened)
-  local made = setmetatable({topic = topic, handle = opened, confirmed_end = 0, forgotten_end = 0, unstored = queue(),
-                             untold = queue()}, Producer)
+  local made = setmetatable({topic = topic, handle = opened, fates = Fates.new(), untold = {oldest = 1, newest = 0}}, Producer)
   errors.check(native.keep_reports(opened))
   return made
 end
@@ -66,24 +56,31 @@ local function is_usable(opened)
   return state == "connecting" or state == "open"
 end
 
+-- Returns the error of a report.
+local function unstored_error(fate, code, text)
+  local failed = errors.new(code, text)
+  failed.fate = fate == REFUSED and "refused" or "unknown"
+  if fate == UNKNOWN and not ENDED[failed.kind] then failed.kind, failed.retryable = "InDoubt", false end
+  return failed
+end
+
 -- Takes the reports that the library has kept.
 function Producer:take_reports()
   while true do
     local code, first, last, fate, reason, text = native.next_report(self.handle)
     if code ~= errors.OK then return end
-    local failed
-    if fate == CONFIRMED then
-      self.confirmed_end = math.max(self.confirmed_end, last)
+    local failed = fate ~= CONFIRMED and unstored_error(fate, reason, text) or nil
+    if not failed then
+      self.fates:settled(last)
+    elseif fate == UNKNOWN and reason == errors.LIMIT_REACHED then -- the library has forgotten some fates of this range
+      self.fates:forget(last)
     else
-      failed = errors.new(reason, text)
-      failed.fate = fate == REFUSED and "refused" or "unknown"
-      if fate ~= REFUSED and not ENDED[failed.kind] then failed.kind, failed.retryable = "InDoubt", false end
-      push(self.unstored, {first, last, failed})
-      if self.unstored.newest - self.unstored.oldest >= UNSTORED_MAX then
-        self.forgotten_end = math.max(self.forgotten_end, pop(self.unstored)[2])
-      end
+      self.fates:fail(first, last, failed)
     end
-    if self.callback then push(self.untold, {first, last, failed}) end
+    if self.callback then
+      self.untold.newest = self.untold.newest + 1
+      self.untold[self.untold.newest] = {first, last, failed}
+    end
   end
 end
 
@@ -95,29 +92,12 @@ function Producer:tell(failed)
   if failed then error(failed, 0) end
 end
 
--- Returns why a message is not stored, or nil: it is stored, or its fate is not known.
-function Producer:reason_of(number)
-  for at = self.unstored.newest, self.unstored.oldest, -1 do
-    local range = self.unstored[at]
-    if number >= range[1] and number < range[2] then return range[3] end
-  end
-end
-
--- Tells whether the reports have named a message, or one behind it that was stored.
-function Producer:is_remembered(number)
-  return number < self.confirmed_end or self:reason_of(number) ~= nil
-end
-
 -- Returns why `wait_settled` fails, or nil. `failed`: why the library does not say that the message is settled, or nil.
 function Producer:failure_of(number, failed)
-  local reason = self:reason_of(number)
-  if reason then return reason end
-  if failed and number >= self.confirmed_end then return failed end
-  if number >= self.forgotten_end then return nil end
+  if failed and not self.fates:is_settled(number) then return failed end
+  if not self.fates:is_forgotten(number) then return self.fates:reason_of(number) end
   local text = ("the fate of message %.0f is not known any more, because too many messages were not stored"):format(number)
-  local forgotten = errors.new(errors.LIMIT_REACHED, text, "InDoubt")
-  forgotten.fate, forgotten.retryable = "unknown", false
-  return forgotten
+  return unstored_error(UNKNOWN, errors.LIMIT_REACHED, text)
 end
 
 --- Takes a message, and returns a Confirm. It waits only while the memory for unconfirmed messages is full.
@@ -183,7 +163,7 @@ function Producer:wait_settled(number, timeout)
     local code = handle.sliced(ms, function(slice) return native.wait_settled(opened, which, slice) end)
     failed = code ~= errors.OK and failure(opened, code) or nil
     self:take_reports()
-  elseif not self:is_remembered(which) then
+  elseif not self.fates:is_settled(which) then
     self:open_handle() -- throws
   end
   self:tell(self:failure_of(which, failed))
@@ -196,7 +176,7 @@ function Producer:is_settled(number)
     self:take_reports()
     self:tell()
   end
-  return code == errors.OK or self:is_remembered(which)
+  return code == errors.OK or self.fates:is_settled(which)
 end
 
 --- Ends the doubt of a producer that the broker has forgotten: sends its unconfirmed messages again, which may store some
@@ -232,6 +212,7 @@ function Producer:close(timeout)
   local failed = flushed(self.handle, options.timeout(timeout, FLUSH_SECONDS))
   native.producer_close(self.handle, 0)
   self:take_reports()
+  self.fates:close()
   self:free()
   self:tell(failed)
 end

@@ -1,4 +1,5 @@
 -- Tests that the kit does not have: declarations, JSON, parts of messages, cursors, counters and commands.
+local Fates = require "lightq.fates"
 local helper = require "helper"
 local json = require "lightq.json"
 local lightq = require "lightq"
@@ -75,6 +76,25 @@ describe("the client", function()
     messages[2]:extend(60)
     assert.equal(2, orders:ack_range(first.offset, first.offset + 2))
     assert.same({}, orders:late())
+    orders:close()
+  end)
+
+  it("passes the headers of a received message on", function()
+    local q = helper.connected()
+    local group, out = helper.group_with(q), q:producer("t")
+    local orders = q:consumer("t", {group = group})
+    local given = {{"a", "1"}, {"b", "2"}, {"a", "3"}}
+    out:send("", {headers = given})
+    out:flush()
+    local received = orders:receive(helper.DEADLINE)
+    assert.same({"1", "2"}, {received.headers.a, received.headers.b})
+    received.headers.c = "4"
+    out:send("", {headers = received.headers})
+    out:close()
+    local again, named = {}, orders:receive(helper.DEADLINE).headers
+    for at, pair in ipairs(named) do again[at] = pair end
+    given[4] = {"c", "4"}
+    assert.same(given, again)
     orders:close()
   end)
 
@@ -159,9 +179,30 @@ describe("the client", function()
     end
     helper.throws("Closed", out.wait_settled, out, most)
     assert.is_false(out:is_settled(most))
+  end)
+
+  it("finds the fates that arrive in another order, and keeps a bounded number of them", function()
+    local fates, most = Fates.new(), Fates.RANGES_MAX
+    fates:fail(8, 9, "later")
+    fates:fail(3, 6, "earlier")
+    fates:settled(2)
+    for number, expected in pairs {[1] = "stored", [3] = "earlier", [5] = "earlier", [6] = "open", [7] = "open", [8] = "later", [9] = "open"} do
+      local found = fates:reason_of(number) or fates:is_settled(number) and "stored" or "open"
+      assert.equal(expected, found, number)
+    end
+    fates:forget(10) -- the library has forgotten fates up to here, and will name some of these messages later
+    assert.same({false, true}, {fates:is_settled(7), fates:is_forgotten(7)})
+    assert.same({"later", false}, {fates:reason_of(8), fates:is_forgotten(8)})
+    fates:fail(7, 8, "named later")
+    assert.same({"named later", true}, {fates:reason_of(7), fates:is_settled(7)})
+    for number = 1, most do fates:fail(10 + 2 * number, 11 + 2 * number, number) end
     local kept = 0
-    for _ in pairs(out.unstored) do kept = kept + 1 end
-    assert.equal(10000 + 2, kept)
+    for _ in pairs(fates.ranges) do kept = kept + 1 end
+    assert.same({most, 10}, {kept, fates.forgotten_end})
+    for number = 1, most do assert.equal(number, fates:reason_of(10 + 2 * number)) end
+    assert.is_false(fates:is_settled(9))
+    fates:close()
+    assert.is_true(fates:is_settled(9))
   end)
 
   it("continues a producer by its identity", function()

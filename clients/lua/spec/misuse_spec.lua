@@ -178,7 +178,9 @@ describe("misuse", function()
       function() out:send("x", {ttl = "long"}) end, function() out:send("x", {key = 5}) end, function() out:send("x", {colour = 5}) end,
       function() out:send("x", {headers = many}) end, function() q:command("no_such_command") end,
       function() q:command("stats", {topic = print}) end, function() out:wait_settled(2 ^ 40) end, function() out:wait_settled(-1) end,
-      function() out:send("a", "abc") end, function() out:send("a", {headers = "abc"}) end, function() q:producer("t", "abc") end,
+      function() out:send("a", "abc") end, function() out:send("a", {headers = "abc"}) end,
+      function() out:send("a", {headers = {"abc"}}) end, function() out:send("a", {headers = {[3] = {"a", "b"}}}) end,
+      function() out:send("a", {headers = {{"a"}}}) end, function() out:send("a", {headers = {[true] = "a"}}) end, function() q:producer("t", "abc") end,
       function() q:consumer("t", 5) end, function() lightq.connect(nil, "abc") end, function() q:producer("t", {identity = 5}) end,
       function() q:producer("t", {identity = {id = "18446744073709551616"}}) end,
       function() q:producer("t", {identity = {id = "99999999999999999999"}}) end, function() q:producer("t", {identity = {}}) end,
@@ -206,9 +208,9 @@ describe("misuse", function()
       local ok = pcall(function()
         for _, use in ipairs {
           function() out:send("x") end, function() orders:receive(1) end, function() message:ack() end, function() q:ping() end,
-          function() orders:flush() end,
+          function() orders:flush() end, function() orders:close() end, function() out:close() end,
         } do throws("Closed", use) end
-        for _, each in ipairs {out, orders, q} do pcall(each.close, each) end
+        q:close()
         local own = lightq.connect():producer("t")
         own:send("of the child"):wait()
         own:close()

@@ -32,7 +32,7 @@ def run(program, where, text):
     return done.returncode, done.stdout.splitlines(), done.stderr
 
 
-@pytest.mark.parametrize("program, version, rock", [("lua5.4", "5.4", "lightq"), ("luajit", "5.1", "lightq-luajit")])
+@pytest.mark.parametrize("program, version, rock", [("lua5.3", "5.3", "lightq"), ("lua5.4", "5.4", "lightq"), ("luajit", "5.1", "lightq-luajit")])
 def test_the_programs_run_with_the_installed_rock(tmp_path, broker, program, version, rock):
     if not shutil.which("luarocks") or not shutil.which(program):
         pytest.skip(f"luarocks or {program} is not installed (scripts/setup clients)")

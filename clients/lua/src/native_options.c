@@ -76,7 +76,7 @@ static void take_fields(lua_State* lua, int at, const struct field* fields, void
   }
 }
 
-/* Makes a handle before the library opens one, so that an error of Lua frees it. */
+/* Pushes a handle before the library opens one, so that an error of Lua frees it. */
 static struct handle* new_handle(lua_State* lua, enum kind kind) {
   struct handle* const made = lua_newuserdata(lua, sizeof *made);
   made->kind = kind;
@@ -85,11 +85,11 @@ static struct handle* new_handle(lua_State* lua, enum kind kind) {
   return made;
 }
 
-/* Returns a code, and if it is OK the handle on the top of the stack. */
-static int give_handle(lua_State* lua, int code) {
+/* Returns a code, and if it is OK the handle at `at`. */
+static int give_handle(lua_State* lua, int code, int at) {
   lua_pushinteger(lua, code);
   if (code != LIGHTQ_OK) return 1;
-  lua_insert(lua, -2);
+  lua_pushvalue(lua, at);
   return 2;
 }
 
@@ -109,13 +109,13 @@ int lightq_lua_free(lua_State* lua) {
 int lightq_lua_connect(lua_State* lua) {
   lightq_options options = LIGHTQ_OPTIONS_INIT;
   lightq_client* opened;
-  struct handle* made;
+  struct handle* const made = new_handle(lua, CLIENT);
+  const int at = lua_gettop(lua);
   int code;
   take_fields(lua, 1, client_fields, &options);
-  made = new_handle(lua, CLIENT);
   code = lightq_connect(&options, &opened);
   made->pointer = opened;
-  return give_handle(lua, code);
+  return give_handle(lua, code, at);
 }
 
 /* Takes the identity in the table at `at`. Returns 0 if there is none. */
@@ -134,41 +134,37 @@ static int take_identity(lua_State* lua, int at, lightq_identity* identity) {
   return 1;
 }
 
-static int open_producer(lua_State* lua, lightq_client* client, const char* topic) {
+/* Each of these opens a handle with the fields in the table at FIELDS, and returns the code. */
+enum { FIELDS = 4 };
+static int open_producer(lua_State* lua, lightq_client* client, const char* topic, void** made) {
   lightq_producer_options options = LIGHTQ_PRODUCER_OPTIONS_INIT;
   lightq_identity identity = LIGHTQ_IDENTITY_INIT;
   lightq_producer* opened;
-  struct handle* made;
   int code;
-  take_fields(lua, 4, producer_fields, &options);
-  if (take_identity(lua, 4, &identity)) options.identity = &identity;
-  made = new_handle(lua, PRODUCER);
+  take_fields(lua, FIELDS, producer_fields, &options);
+  if (take_identity(lua, FIELDS, &identity)) options.identity = &identity;
   code = lightq_producer_open(client, topic, &options, &opened);
-  made->pointer = opened;
+  *made = opened;
   return code;
 }
 
-static int open_consumer(lua_State* lua, lightq_client* client, const char* topic) {
+static int open_consumer(lua_State* lua, lightq_client* client, const char* topic, void** made) {
   lightq_consumer_options options = LIGHTQ_CONSUMER_OPTIONS_INIT;
   lightq_consumer* opened;
-  struct handle* made;
   int code;
-  take_fields(lua, 4, consumer_fields, &options);
-  made = new_handle(lua, CONSUMER);
+  take_fields(lua, FIELDS, consumer_fields, &options);
   code = lightq_consumer_open(client, topic, &options, &opened);
-  made->pointer = opened;
+  *made = opened;
   return code;
 }
 
-static int open_reader(lua_State* lua, lightq_client* client, const char* topic) {
+static int open_reader(lua_State* lua, lightq_client* client, const char* topic, void** made) {
   lightq_reader_options options = LIGHTQ_READER_OPTIONS_INIT;
   lightq_reader* opened;
-  struct handle* made;
   int code;
-  take_fields(lua, 4, reader_fields, &options);
-  made = new_handle(lua, READER);
+  take_fields(lua, FIELDS, reader_fields, &options);
   code = lightq_reader_open(client, topic, &options, &opened);
-  made->pointer = opened;
+  *made = opened;
   return code;
 }
 
@@ -177,8 +173,17 @@ int lightq_lua_open(lua_State* lua) {
   const enum kind kind = (enum kind)luaL_checkoption(lua, 1, NULL, kinds);
   const struct handle* client = luaL_checkudata(lua, 2, HANDLE);
   const char* topic = luaL_checkstring(lua, 3);
+  struct handle* const made = new_handle(lua, kind);
+  const int at = lua_gettop(lua);
+  int code;
+  luaL_argcheck(lua, kind != CLIENT, 1, "a client is connected, not opened");
   luaL_argcheck(lua, client->kind == CLIENT, 2, "no client");
-  if (kind == PRODUCER) return give_handle(lua, open_producer(lua, client->pointer, topic));
-  if (kind == CONSUMER) return give_handle(lua, open_consumer(lua, client->pointer, topic));
-  return give_handle(lua, open_reader(lua, client->pointer, topic));
+  if (kind == PRODUCER) {
+    code = open_producer(lua, client->pointer, topic, &made->pointer);
+  } else if (kind == CONSUMER) {
+    code = open_consumer(lua, client->pointer, topic, &made->pointer);
+  } else {
+    code = open_reader(lua, client->pointer, topic, &made->pointer);
+  }
+  return give_handle(lua, code, at);
 }

@@ -46,8 +46,7 @@ class AgentProducer
   def initialize(producer)
     @producer, @outcomes = producer, []
     producer.on_settled do |first, last, error|
-      fate = error.nil? ? "confirmed" : error.message.start_with?("stored or not") ? "unknown" : "refused"
-      @outcomes << [first, last, fate, error&.code]
+      @outcomes << [first, last, error&.fate || "confirmed", error&.code]
     end
   end
 

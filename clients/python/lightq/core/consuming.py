@@ -54,9 +54,9 @@ def start_of(start: Start) -> typing.Tuple[int, int]:
 
 
 def check_most(most: int) -> None:
-    """Errors: InvalidArgument, unless so many messages can be asked for."""
+    """Checks how many messages a call may return. Errors: InvalidArgument."""
     if most < 1:
-        raise InvalidArgument(f"at most {most} messages are asked for; it is at least 1")
+        raise InvalidArgument(f"`most` is {most}; it is 1 or more")
 
 
 def _milliseconds(seconds: float, name: str) -> int:
@@ -304,11 +304,9 @@ class Consuming(Channel):
         self._begin(offsets, first.delivered.hand_out)
 
     def settle(self, message: BaseMessage, how: str, delay: float = 0, reason: str = "") -> None:
-        """Settles a message of the program. Does nothing for one that it does not have any more."""
+        """Settles a message of the program otherwise than by `ack`. Does nothing for one that it does not have any more.
+        `how`: release, retry or dead."""
         delay_ms = _milliseconds(delay, "delay")
-        if how == "ack":
-            self.ack(message)
-            return
         message.settled = True
         if self._is_held(message):
             del self._held[message.offset]

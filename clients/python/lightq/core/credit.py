@@ -48,8 +48,8 @@ class Credit:
             wanted = max(1, min(_MOST, int(_AHEAD_SECONDS / max(self._seconds, 1e-6))))
             self.target = min(self.target + count, wanted)
 
-    def settled(self, size: int, count: int = 1) -> None:
-        self._unsettled -= count
+    def settled(self, size: int) -> None:
+        self._unsettled -= 1
         self._settled_bytes += size
 
     def dropped(self, size: int) -> None:

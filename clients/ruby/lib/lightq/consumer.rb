@@ -122,12 +122,7 @@ module LightQ
 
     # See Message. `more`: the further arguments of the library's function.
     def settle(message, how, *more)
-      turn do |address|
-        known = struct_of(message)
-        # An acknowledgement of a revoked message would also count as late; the others return the error alone.
-        how = :release if how == :ack && Native::C_REVOKED.call(address, known) == 1
-        Native.check(SETTLERS.fetch(how).call(address, known, *more))
-      end
+      turn { |address| Native.check(SETTLERS.fetch(how).call(address, struct_of(message), *more)) }
     end
 
     def extend_lease(message, seconds)
@@ -145,16 +140,12 @@ module LightQ
 
     # Returns :connecting, :open, :failed or :closed.
     def state
-      closed? ? :closed : turn { |address| Native::STATES.fetch(Native::C_CONSUMER_STATE.call(address)) }
+      state_by(Native::C_CONSUMER_STATE)
     end
 
     # Returns the counters since the consumer was opened, by their names in lightq.h.
     def stats
-      turn do |address|
-        memory = Native::CONSUMER_STATS.memory
-        Native.check(Native::C_CONSUMER_GET_STATS.call(address, memory))
-        Native::CONSUMER_STATS.unpack_hash(memory).tap { |all| all.delete(:size) }
-      end
+      stats_by(Native::C_CONSUMER_GET_STATS, Native::CONSUMER_STATS)
     end
 
     # Returns the ranges of messages that were settled too late, since the last call.

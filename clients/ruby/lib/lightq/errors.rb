@@ -2,16 +2,17 @@
 
 module LightQ
   # The base of all errors. `code` is a word of docs/protocol.md, such as `topic_not_found`. `retryable?`: the
-  # same call may succeed later, without a change of the program.
+  # same call may succeed later, without a change of the program. `fate`, only of the reasons that
+  # Producer#on_settled passes on: :refused (certainly not stored) or :unknown.
   class Error < StandardError
-    attr_reader :code
+    attr_reader :code, :fate
 
     CODE = "internal"
 
-    def initialize(text = nil, code: nil, retryable: false)
+    def initialize(text = nil, code: nil, retryable: false, fate: nil)
       super(text)
       @code = code || self.class::CODE
-      @retryable = retryable
+      @retryable, @fate = retryable, fate
     end
 
     def retryable?

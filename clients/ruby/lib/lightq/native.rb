@@ -96,10 +96,10 @@ module LightQ
         error_of(code, text)
       end
 
-      def error_of(code, text)
+      def error_of(code, text, fate = nil)
         word = C_STRERROR.call(code).to_s
         text = text.empty? ? word : "#{word}: #{text}"
-        (CLASSES[word] || Error).new(text, code: word, retryable: C_RETRYABLE.call(code) == 1)
+        (CLASSES[word] || Error).new(text, code: word, retryable: C_RETRYABLE.call(code) == 1, fate: fate)
       end
 
       def check(code)

@@ -13,7 +13,7 @@ module LightQ
       key, id = bytes_of(key, "the key"), bytes_of(id, "the id")
       times = [Native.moment(time, "time"), Native.time(delay, 1000, "delay"),
                Native.moment(deliver_at, "deliver_at"), Native.time(ttl, 1000, "ttl")]
-      return nil if key.empty? && id.empty? && pairs.empty? && times.all? { |each| each.nil? || each.zero? }
+      return nil if key.empty? && id.empty? && pairs.empty? && times.all?(&:zero?)
 
       place(key, id, pairs, times)
     end

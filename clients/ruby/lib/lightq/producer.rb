@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "fates"
 require_relative "outgoing"
 require_relative "session"
 
@@ -33,7 +34,6 @@ module LightQ
   # without a call the broker may end the connection; the next call connects again, and nothing is lost.
   class Producer < Session
     POLL_MESSAGES = 64 # after so many messages `send` takes reports, and passes them on
-    UNSTORED_MAX = 10_000 # ranges of messages that were not stored, which the producer remembers
     FREE = Native::C_PRODUCER_FREE
     INTEREST = Native::C_PRODUCER_INTEREST
     private_constant :POLL_MESSAGES, :INTEREST
@@ -41,7 +41,7 @@ module LightQ
     def initialize(topic, address)
       super(topic, "producer", address, FREE)
       @number, @report = Fiddle::Pointer.malloc(8, Fiddle::RUBY_FREE), Native::REPORT.memory
-      @confirmed_end, @forgotten_end, @unstored, @untold = 0, 0, [], []
+      @fates, @untold = Fates.new, []
       Native.check(Native::C_PRODUCER_KEEP_REPORTS.call(address))
     end
 
@@ -84,8 +84,9 @@ module LightQ
       tell
     end
 
-    # Calls the block in later calls with the fates of messages: the numbers [first, last + 1), and nil or the reason why they
-    # are not stored. It runs behind the call's work, so it may use the producer. Its exceptions leave the call.
+    # Calls the block in later calls with the fates of messages: the numbers [first, last), and nil or the reason why they are
+    # not stored. The reason's `fate` is :refused (certainly not stored) or :unknown. The block runs behind the call's work, so
+    # it may use the producer. Its exceptions leave the call.
     def on_settled(&block)
       @callback = block
     end
@@ -107,12 +108,12 @@ module LightQ
 
     def settled?(number)
       Native.number(number, "the number")
-      return remembered?(number) if closed?
+      return @fates.settled?(number) if closed?
 
       turn do |address|
         code = Native::C_WAIT_SETTLED.call(address, number, 0)
         take_reports(address)
-        code == Native::OK || remembered?(number)
+        code == Native::OK || @fates.settled?(number)
       end
     ensure
       tell
@@ -126,7 +127,7 @@ module LightQ
 
     # Returns :connecting, :open, :in_doubt, :failed or :closed.
     def state
-      closed? ? :closed : turn { |address| Native::STATES.fetch(Native::C_PRODUCER_STATE.call(address)) }
+      state_by(Native::C_PRODUCER_STATE)
     end
 
     def identity
@@ -140,11 +141,7 @@ module LightQ
 
     # Returns the counters since the producer was opened, by their names in lightq.h.
     def stats
-      turn do |address|
-        memory = Native::PRODUCER_STATS.memory
-        Native.check(Native::C_PRODUCER_GET_STATS.call(address, memory))
-        Native::PRODUCER_STATS.unpack_hash(memory).tap { |all| all.delete(:size) }
-      end
+      stats_by(Native::C_PRODUCER_GET_STATS, Native::PRODUCER_STATS)
     end
 
     # Flushes and ends the session. Messages that are not confirmed in time are given up. Errors: those of `flush`. A
@@ -158,6 +155,7 @@ module LightQ
         ensure
           Native::C_PRODUCER_CLOSE.call(address, 0)
           take_reports(address)
+          @fates.close
           free
         end
       ensure
@@ -227,43 +225,34 @@ module LightQ
       while Native::C_NEXT_REPORT.call(address, @report) == Native::OK
         _, first, last, fate, code, text = Native::REPORT.unpack(@report)
         error = code == Native::OK ? nil : unstored_error(Native::FATES.fetch(fate), code, Fiddle::Pointer.new(text).to_s)
-        if error
-          @forgotten_end = [@forgotten_end, @unstored.shift[1]].max if @unstored.size == UNSTORED_MAX
-          @unstored << [first, last, error]
+        if error.nil?
+          @fates.settled(last)
+        elsif error.fate == :unknown && code == Native::LIMIT_REACHED # the library has forgotten some fates of this range
+          @fates.forget(last)
         else
-          @confirmed_end = [@confirmed_end, last].max
+          @fates.fail(first, last, error)
         end
         @untold << [first, last, error] if @callback
       end
     end
 
     def unstored_error(fate, code, text)
-      error = Native.error_of(code, Native.utf8(text))
+      error = Native.error_of(code, Native.utf8(text), fate)
       return error if fate == :refused || error.is_a?(Fenced) || error.is_a?(Unauthorized) || error.is_a?(NotFound)
 
-      InDoubt.new("stored or not: #{error.message}", code: error.code)
-    end
-
-    # Returns why a message is not stored, or nil: it is stored, or its fate is not known.
-    def reason_of(number)
-      @unstored.reverse_each { |first, last, error| return error if number >= first && number < last }
-      nil
-    end
-
-    # Tells whether the reports have named a message, or one behind it that was stored.
-    def remembered?(number)
-      number < @confirmed_end || !reason_of(number).nil?
+      InDoubt.new("stored or not: #{error.message}", code: error.code, fate: fate)
     end
 
     # Returns if a message is stored. `failure`: why the library does not say that it is settled, or nil.
     def check_stored(number, failure)
-      reason = reason_of(number)
-      raise reason if reason
-      raise failure if failure && number >= @confirmed_end
-      return if number >= @forgotten_end
+      raise failure if failure && !@fates.settled?(number)
 
-      raise InDoubt.new("stored or not: the fate of message #{number} is not known any more, because too many messages were not stored",
-                        code: "limit_reached")
+      reason = @fates.reason_of(number)
+      raise reason if reason
+      return unless @fates.forgotten?(number)
+
+      raise unstored_error(:unknown, Native::LIMIT_REACHED,
+                           "the fate of message #{number} is not known any more, because too many messages were not stored")
     end
 
     # Passes the reports on. No call on the handle runs meanwhile.

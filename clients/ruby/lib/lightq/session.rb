@@ -33,7 +33,8 @@ module LightQ
   end
   private_constant :Resource
 
-  # The common part of a producer, consumer and reader: a handle that one thread uses at a time.
+  # The common part of a producer, consumer and reader: a handle that one thread uses at a time. `function`: one of the
+  # library for this kind of handle.
   class Session
     attr_reader :topic
 
@@ -65,6 +66,20 @@ module LightQ
 
     def closed_error
       Closed.new("this #{@kind} is closed")
+    end
+
+    # Returns the state that `function` tells, as a Symbol.
+    def state_by(function)
+      closed? ? :closed : turn { |address| Native::STATES.fetch(function.call(address)) }
+    end
+
+    # Returns the counters that `function` writes to a struct of this layout.
+    def stats_by(function, layout)
+      turn do |address|
+        memory = layout.memory
+        Native.check(function.call(address, memory))
+        layout.unpack_hash(memory).except(:size)
+      end
     end
 
     def free
