@@ -27,8 +27,8 @@
 #include "control/catalogue/registration_check.hpp"
 #include "control/commands/command_handler.hpp"
 #include "control/commands/operations.hpp"
-#include "control/commands/permissions.hpp"
 #include "control/control_server.hpp"
+#include "control/rights/permissions.hpp"
 #include "http/service/http_service.hpp"
 #include "net/socket.hpp"
 

@@ -8,10 +8,10 @@
 #include <lightq/protocol/control.hpp>
 
 #include "control/answer.hpp"
-#include "control/commands/asker.hpp"
 #include "control/commands/operations.hpp"
-#include "control/commands/permissions.hpp"
 #include "control/request_context.hpp"
+#include "control/rights/asker.hpp"
+#include "control/rights/permissions.hpp"
 #include "http/router.hpp"
 #include "net/event_loop.hpp"
 #include "net/request_source.hpp"

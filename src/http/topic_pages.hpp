@@ -6,8 +6,8 @@
 
 #include <lightq/base/result.hpp>
 
-#include "control/commands/asker.hpp"
 #include "control/commands/operations.hpp"
+#include "control/rights/asker.hpp"
 #include "http/control_gate.hpp"
 #include "http/http_loop.hpp"
 

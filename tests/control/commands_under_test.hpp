@@ -6,7 +6,7 @@
 
 #include "control/commands/command_handler.hpp"
 #include "control/commands/operations.hpp"
-#include "control/commands/permissions.hpp"
+#include "control/rights/permissions.hpp"
 
 namespace lightq::broker::test {
 

@@ -1,5 +1,5 @@
 /// Tests of control/commands/permissions: the asker that each kind of credentials leads to.
-#include "control/commands/permissions.hpp"
+#include "control/rights/permissions.hpp"
 
 #include <gtest/gtest.h>
 

@@ -118,12 +118,6 @@ LIGHTQ_INLINE Result<void> Client::delete_topic(std::string_view topic) {
   return expect_ok(protocol::DeleteTopic{state()->manager(), std::move(*name)});
 }
 
-LIGHTQ_INLINE Result<std::vector<TopicListing>> Client::list_topics() {
-  auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state()->manager()});
-  if (!reply) return reply.error();
-  return std::move(reply->topics);
-}
-
 LIGHTQ_INLINE Result<void> Client::create_user(std::string_view user_id, std::string_view password,
                                                std::vector<protocol::TopicRight> rights, bool is_admin,
                                                std::optional<std::uint32_t> uid) {
@@ -260,7 +254,12 @@ auto topics_of_pages(ClientState& state, Asked asked) -> Result<decltype(Reply::
 
 }  // namespace detail
 
-LIGHTQ_INLINE Result<std::vector<TopicListing>> Client::list_topics_with_groups() {
+LIGHTQ_INLINE Result<std::vector<TopicListing>> Client::list_topics(ListedGroups groups) {
+  if (groups == ListedGroups::none) {
+    auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state()->manager()});
+    if (!reply) return reply.error();
+    return std::move(reply->topics);
+  }
   return detail::topics_of_pages<protocol::ListReply>(*state(),
                                                       protocol::ListTopics{state()->manager(), true});
 }

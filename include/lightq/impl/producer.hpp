@@ -121,11 +121,11 @@ LIGHTQ_INLINE const std::optional<session::ProduceOpened>& Producer::opened() co
 }
 
 LIGHTQ_INLINE int Producer::fd() const {
-  return driver_.link().fd();
+  return driver_.link().route().connection().fd();
 }
 
 LIGHTQ_INLINE bool Producer::wants_write() const {
-  return driver_.link().wants_write();
+  return driver_.link().route().connection().wants_write();
 }
 
 LIGHTQ_INLINE SessionTime Producer::next_timer() const {

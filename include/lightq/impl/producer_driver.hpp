@@ -286,8 +286,9 @@ LIGHTQ_INLINE std::uint64_t ProducerDriver::changes() const {
 }
 
 LIGHTQ_INLINE void ProducerDriver::wait_for_io(SessionTime until) {
-  const auto events = static_cast<short>(link().wants_write() ? POLLIN | POLLOUT : POLLIN);
-  parts().clock.wait(link().fd(), events, std::min(until, next_timer()));
+  const SessionConnection& connection = link().route().connection();
+  const auto events = static_cast<short>(connection.wants_write() ? POLLIN | POLLOUT : POLLIN);
+  parts().clock.wait(connection.fd(), events, std::min(until, next_timer()));
   pace_.waited();
 }
 

@@ -40,7 +40,7 @@ class ProducerErrors {
                                              " messages may be stored or not: see Producer::resolve")};
   }
   /// Returns false in a child that was forked after the producer was opened.
-  [[nodiscard]] bool is_here() const { return link_.is_here(); }
+  [[nodiscard]] bool is_here() const { return link_.route().is_here(); }
   [[nodiscard]] Error closed() const {
     if (moved_) return last();
     return {ErrorCode::closed, of_topic("the producer is closed")};

@@ -100,10 +100,7 @@ class SessionProduceLink {
   [[nodiscard]] std::uint64_t violations() const { return route_.violations(); }
   [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
-  /// Returns false in a child that was forked after the link was made.
-  [[nodiscard]] bool is_here() const { return route_.is_here(); }
-  [[nodiscard]] int fd() const { return route_.connection().fd(); }
-  [[nodiscard]] bool wants_write() const { return route_.connection().wants_write(); }
+  [[nodiscard]] const SessionRoute& route() const { return route_; }
   /// Returns when something is due even if the descriptor reports nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (state_ != SessionState::connecting && state_ != SessionState::open) return session_never;

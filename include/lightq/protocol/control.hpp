@@ -84,9 +84,8 @@ struct DeleteTopic {
 };
 struct ListTopics {
   Credentials admin;
-  bool groups = false;  ///< with the settings of groups, in pages
-  std::optional<TopicName> after =
-      {};  ///< with `groups`: the page begins with the first name behind this one
+  bool groups = false;                  ///< with the settings of groups, in pages
+  std::optional<TopicName> after = {};  ///< with `groups`: the page begins behind this name
 };
 /// Asks for an endpoint. Join, Leave, Stats and the requests on groups carry the topic's credentials
 /// (`user_id`, `password`) or the admin's. The admin's are `admin_user_id` and `admin_password` on the wire;
@@ -415,10 +414,9 @@ struct GroupListing {
 struct TopicListing {
   std::string topic;
   TopicSettings settings;
-  bool open = false;            ///< as in TopicStats; settings.open is the value at creation
-  bool open_by_broker = false;  ///< as in TopicStats
-  /// The groups with settings other than the defaults, ordered by name; only if they were asked for.
-  std::vector<GroupListing> groups = {};
+  bool open = false;                      ///< as in TopicStats; settings.open is the value at creation
+  bool open_by_broker = false;            ///< as in TopicStats
+  std::vector<GroupListing> groups = {};  ///< with settings other than the defaults; only if asked for
 };
 
 struct ListReply {

@@ -10,8 +10,8 @@
 
 #include "control/answer.hpp"
 #include "control/commands/operations.hpp"
-#include "control/commands/permissions.hpp"
 #include "control/commands/schedule_commands.hpp"
+#include "control/rights/permissions.hpp"
 
 namespace lightq::broker {
 

@@ -6,10 +6,10 @@
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/delayed_control.hpp>
 
-#include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/done.hpp"
 #include "control/commands/ready_topics.hpp"
+#include "control/rights/asker_rights.hpp"
 
 namespace lightq::broker {
 

@@ -10,9 +10,9 @@
 #include <lightq/protocol/control.hpp>
 
 #include "control/answer.hpp"
-#include "control/commands/asker.hpp"
 #include "control/commands/done.hpp"
-#include "control/commands/permissions.hpp"
+#include "control/rights/asker.hpp"
+#include "control/rights/permissions.hpp"
 
 namespace lightq::broker {
 

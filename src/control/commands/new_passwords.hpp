@@ -9,9 +9,9 @@
 
 #include "access/authenticator.hpp"
 #include "control/catalogue/catalogue.hpp"
-#include "control/commands/asker.hpp"
-#include "control/commands/asker_rights.hpp"
 #include "control/commands/done.hpp"
+#include "control/rights/asker.hpp"
+#include "control/rights/asker_rights.hpp"
 
 namespace lightq::broker {
 

@@ -9,7 +9,6 @@
 #include "base/log_sink.hpp"
 #include "control/catalogue/catalogue.hpp"
 #include "control/catalogue/commit_queue.hpp"
-#include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/data_plane_recorder.hpp"
 #include "control/commands/delayed_operations.hpp"
@@ -21,8 +20,9 @@
 #include "control/commands/schedule_operations.hpp"
 #include "control/commands/stats_operations.hpp"
 #include "control/commands/topic_operations.hpp"
+#include "control/commands/trace_operations.hpp"
 #include "control/commands/user_operations.hpp"
-#include "control/tracing/trace_operations.hpp"
+#include "control/rights/asker_rights.hpp"
 #include "net/event_loop.hpp"
 
 namespace lightq::broker {

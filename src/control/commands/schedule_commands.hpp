@@ -6,8 +6,8 @@
 #include <lightq/protocol/control.hpp>
 
 #include "control/answer.hpp"
-#include "control/commands/permissions.hpp"
 #include "control/commands/schedule_operations.hpp"
+#include "control/rights/permissions.hpp"
 
 namespace lightq::broker {
 

@@ -11,12 +11,12 @@
 
 #include "control/catalogue/catalogue.hpp"
 #include "control/catalogue/commit_queue.hpp"
-#include "control/commands/asker.hpp"
-#include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/done.hpp"
 #include "control/commands/operation_settings.hpp"
 #include "control/commands/ready_topics.hpp"
+#include "control/rights/asker.hpp"
+#include "control/rights/asker_rights.hpp"
 
 namespace lightq::broker {
 

@@ -11,7 +11,7 @@
 #include <lightq/base/limits.hpp>
 
 #include "admission/limit_counts.hpp"
-#include "control/commands/asker.hpp"
+#include "control/rights/asker.hpp"
 #include "http/control_gate.hpp"
 #include "http/http_loop.hpp"
 #include "http/router.hpp"

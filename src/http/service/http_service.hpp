@@ -13,7 +13,7 @@
 
 #include "base/log_sink.hpp"
 #include "control/commands/operations.hpp"
-#include "control/commands/permissions.hpp"
+#include "control/rights/permissions.hpp"
 #include "http/control_gate.hpp"
 #include "http/http_server.hpp"
 #include "http/http_settings.hpp"

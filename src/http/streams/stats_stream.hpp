@@ -12,8 +12,8 @@
 
 #include <lightq/base/limits.hpp>
 
-#include "control/commands/asker.hpp"
 #include "control/commands/operations.hpp"
+#include "control/rights/asker.hpp"
 #include "http/control_gate.hpp"
 #include "http/http_loop.hpp"
 #include "http/router.hpp"

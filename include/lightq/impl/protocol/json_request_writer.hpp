@@ -46,15 +46,15 @@ struct RequestWriter {
     write_topic_change(to, request.change);
     write_credentials(to, request.user, request.as_admin);
   }
-  /// Writes a request of an administrator that has nothing else.
+  /// Writes a request of an administrator.
   template <typename Plain>
-    requires(std::is_same_v<Plain, ListUsers> || std::is_same_v<Plain, Reload>)
+    requires(std::is_same_v<Plain, ListTopics> || std::is_same_v<Plain, ListUsers> ||
+             std::is_same_v<Plain, Reload>)
   void operator()(const Plain& request) const {
-    write_credentials(to, request.admin, true);
-  }
-  void operator()(const ListTopics& request) const {
-    if (request.groups) to["groups"] = true;
-    if (request.after) to["after"] = request.after->text();
+    if constexpr (std::is_same_v<Plain, ListTopics>) {
+      if (request.groups) to["groups"] = true;
+      if (request.after) to["after"] = request.after->text();
+    }
     write_credentials(to, request.admin, true);
   }
   void operator()(const Join& request) const {

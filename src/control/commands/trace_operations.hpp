@@ -7,11 +7,11 @@
 #include <lightq/protocol/message_trace.hpp>
 
 #include "control/catalogue/catalogue.hpp"
-#include "control/commands/asker.hpp"
-#include "control/commands/asker_rights.hpp"
 #include "control/commands/data_plane.hpp"
 #include "control/commands/done.hpp"
 #include "control/commands/ready_topics.hpp"
+#include "control/rights/asker.hpp"
+#include "control/rights/asker_rights.hpp"
 
 namespace lightq::broker {
 

@@ -1,5 +1,5 @@
 /// The operation that traces messages. Layer: control.
-#include "control/tracing/trace_operations.hpp"
+#include "control/commands/trace_operations.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -9,7 +9,7 @@
 #include <lightq/base/error.hpp>
 
 #include "control/catalogue/catalogue.hpp"
-#include "control/commands/asker.hpp"
+#include "control/rights/asker.hpp"
 
 namespace lightq::broker {
 

@@ -13,9 +13,9 @@
 #include "access/authenticator.hpp"
 #include "access/group_scope.hpp"
 #include "control/catalogue/catalogue.hpp"
-#include "control/commands/asker.hpp"
-#include "control/commands/asker_rights.hpp"
 #include "control/request_context.hpp"
+#include "control/rights/asker.hpp"
+#include "control/rights/asker_rights.hpp"
 
 namespace lightq::broker {
 

@@ -1,5 +1,5 @@
 /// Looks up the present rights of an asker. Layer: control.
-#include "control/commands/asker_rights.hpp"
+#include "control/rights/asker_rights.hpp"
 
 namespace lightq::broker {
 

@@ -1,5 +1,5 @@
 /// Checks the credentials and the rights of the askers of operations. Layer: control.
-#include "control/commands/permissions.hpp"
+#include "control/rights/permissions.hpp"
 
 #include <algorithm>
 #include <utility>
