@@ -434,7 +434,7 @@ def large_classes(tree, exceptions=None):
 # --- Operations: they check no passwords, and know neither requests nor replies. --------------------------------------
 OPERATIONS = re.compile(r"src/control/commands/\w*(?:operations|quota|ready_topics|recorder)\.[ch]pp$")
 OPERATIONS_COMPOSED = "src/control/commands/operations."  # connects them with the authenticator
-ASKER_CHECKS = re.compile(r"src/control/commands/(?:permissions|asker_rights)\.[ch]pp$")
+ASKER_CHECKS = re.compile(r"src/control/rights/(?:permissions|asker_rights)\.[ch]pp$")
 REQUESTS_AND_REPLIES = (
     r"control/answer\.hpp|\bAnswer\b|\bprotocol::(?:Request|Reply|OkReply|ErrorReply|JoinReply|ListReply|"
     r"UserListReply|CreateTopic|DeleteTopic|ListTopics|Join|Leave|Stats|StatsAll|StatsAllReply|DeleteGroup|Pause|Resume|Purge|CreateUser|"
@@ -442,7 +442,7 @@ REQUESTS_AND_REPLIES = (
 NO_ASKER_CHECK_KNOWS = re.compile(REQUESTS_AND_REPLIES)
 NO_OPERATION_KNOWS = re.compile(
     REQUESTS_AND_REPLIES +
-    r"|access/authenticator\.hpp|commands/permissions\.hpp|\bAuthenticator\b|\bPermissions\b")
+    r"|access/authenticator\.hpp|rights/permissions\.hpp|\bAuthenticator\b|\bPermissions\b")
 
 
 def operations_that_know_requests(tree):

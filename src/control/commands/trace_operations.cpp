@@ -65,7 +65,7 @@ void TraceOperations::trace(const Asker& asker, const TopicName& name, Offset of
   });
 }
 
-/// Adds or removes what only some askers may see.
+/// Adds names of users and removes deaths, by the rights of the asker.
 void TraceOperations::show_to(const Asker& asker, protocol::MessageTrace& trace) const {
   const bool names_users = parts_.rights.manages(asker, trace.topic);
   for (protocol::GroupTrace& group : trace.groups) {

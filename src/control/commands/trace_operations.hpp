@@ -15,8 +15,8 @@
 
 namespace lightq::broker {
 
-/// Tells what happened to a message. The asker's permission was checked before the call. Thread: the control
-/// thread. Lifetime: the parts must outlive it.
+/// Finds the states of a message in all groups. The asker's permission was checked before the call. Thread:
+/// the control thread. Lifetime: the parts must outlive it.
 class TraceOperations {
  public:
   struct Parts {
