@@ -1,6 +1,8 @@
 /// Opens or creates the broker's CURVE key file, and parses the file of allowed client keys. Layer: access.
 #include "access/curve_key_file.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -52,11 +54,17 @@ Result<std::unique_ptr<CurveKeyPair>> make_curve_key(const std::filesystem::path
   return key;
 }
 
+/// Makes the first key of a data directory. If root makes it, it belongs to the directory's owner, who runs
+/// the broker.
+Result<std::unique_ptr<CurveKeyPair>> make_first_key(const std::filesystem::path& path) {
+  return make_curve_key(path, geteuid() == 0 ? path.parent_path() : std::filesystem::path());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path& path) {
   auto found = read_curve_key(path);
-  return !found || *found != nullptr ? std::move(found) : make_curve_key(path);
+  return !found || *found != nullptr ? std::move(found) : make_first_key(path);
 }
 
 Result<CurveKeys::Held> open_curve_keys(const CurveKeyFiles& files) {
@@ -74,7 +82,7 @@ Result<CurveKeys::Held> open_curve_keys(const CurveKeyFiles& files) {
 Result<std::unique_ptr<CurveKeyPair>> renew_curve_key(const CurveKeyFiles& files) {
   const auto present = read_curve_key(files.current);
   if (!present) return present.error();
-  if (*present == nullptr) return make_curve_key(files.current);
+  if (*present == nullptr) return make_first_key(files.current);
   const auto former = read_curve_key(files.former);
   if (!former) return former.error();
   // They are equal if a renewal was interrupted.

@@ -110,6 +110,20 @@ TEST_F(CurveKeyFile, ARenewedKeyBelongsToTheOwnerOfTheFormerOne) {
   }
 }
 
+TEST_F(CurveKeyFile, AFirstKeyThatRootMakesBelongsToTheOwnerOfTheDirectory) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
+  const CurveKeyFiles files{file, directory / "curve_former.key"};
+  ASSERT_EQ(chown(file.parent_path().c_str(), 12345, 23456), 0);
+  for (const bool renews : {false, true}) {
+    std::filesystem::remove(file);
+    ASSERT_TRUE(renews ? renew_curve_key(files).ok() : open_curve_key(file).ok());
+    struct stat facts{};
+    ASSERT_EQ(stat(file.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_uid, 12345U);
+    EXPECT_EQ(facts.st_gid, 23456U);
+  }
+}
+
 TEST_F(CurveKeyFile, AllowedKeysStandOnePerLine) {
   const CurveKeyPair one, two;
   const std::string a = to_z85(one.public_key());
