@@ -100,6 +100,11 @@ class FakeDataPlane final : public DataPlane {
   }
   void list_dead(TopicId, const std::string& group, const DeadListWish& wish,
                  Done<protocol::DeadPage> done) override {
+    if (group.empty() && !letters.empty()) {
+      protocol::DeadPage page;
+      page.messages = letters;
+      return answer<protocol::DeadPage>(done, std::move(page));
+    }
     if (group != "default")
       return answer<protocol::DeadPage>(done, Error{ErrorCode::group_not_found, "group not found"});
     protocol::DeadPage page;
@@ -213,8 +218,9 @@ class FakeDataPlane final : public DataPlane {
   std::vector<std::pair<TopicId, std::string>> expected;
   std::map<std::string, RecurringSchedule> schedules;  // TOPIC_ID/NAME
   std::vector<ScheduleState> states;
-  protocol::MessageTrace traced;  // the reply to each trace, with the offset that was asked for
-  std::uint64_t dead = 3;         // messages of the group `default`
+  protocol::MessageTrace traced;               // the reply to each trace, with the offset that was asked for
+  std::vector<protocol::DeadMessage> letters;  // of every dead-letter topic; empty: none has any
+  std::uint64_t dead = 3;                      // messages of the group `default`
   std::vector<DeadWish> dead_wishes;
   std::uint64_t delayed = 3;  // messages in the schedule
   std::vector<DelayedWish> delayed_wishes;

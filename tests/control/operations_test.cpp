@@ -163,6 +163,29 @@ TEST_F(OperationsTest, ATraceShowsDeathsOnlyToAskersThatMayListThem) {
     EXPECT_THAT(deaths(asker), testing::ElementsAre("billing", "audit"));
 }
 
+TEST_F(OperationsTest, ATraceThatLooksForALetterIsChargedForEachLetterItSees) {
+  for (const auto* topic : {"t", "letters"}) ASSERT_EQ(create(administrator, topic), "ok");
+  data_plane.traced.topic = "t";
+  data_plane.traced.offset = 3;
+  data_plane.traced.groups.push_back(
+      {.group = "billing", .state = protocol::MessageState::done, .letter_topic = "letters"});
+  const auto traced = [&] {
+    return result_of<WorkedTrace>([&](const Done<WorkedTrace>& done) {
+             operations.traces().trace(administrator, name("t"), Offset{3}, done);
+           })
+        .value();
+  };
+  data_plane.letters.assign(1, {.offset = 0});
+  const std::uint64_t one = traced().work_bytes;
+  data_plane.letters.assign(100, {.offset = 0});
+  data_plane.letters.back() = {
+      .offset = 99, .source_topic = "t", .source_group = "billing", .source_offset = 3};
+  const WorkedTrace many = traced();
+  EXPECT_EQ(many.trace.groups[0].state, protocol::MessageState::dead_letter);
+  EXPECT_EQ(many.trace.groups[0].letter_offset, 99U);
+  EXPECT_GE(many.work_bytes, one + 99 * std::uint64_t{100});
+}
+
 TEST_F(OperationsTest, StatisticsShowOnlyTopicsThatTheAskerKnows) {
   const Asker ann = create_user("ann", {"a*", {.produce = true}});
   for (const auto* topic : {"a1", "a2", "b", "a3"}) ASSERT_EQ(create(administrator, topic), "ok");

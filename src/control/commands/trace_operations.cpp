@@ -10,6 +10,13 @@
 
 namespace lightq::broker {
 
+namespace {
+
+/// The work of looking at a letter: as long as its entry in a reply to list_dead.
+constexpr std::uint64_t letter_work_bytes = 256;
+
+}  // namespace
+
 /// A search for the letters of a message, in one page of a dead-letter topic after the other.
 struct TraceOperations::LetterSearch {
   Asker asker;
@@ -23,6 +30,7 @@ struct TraceOperations::LetterSearch {
   /// Notes the letter if the page has it. Returns false if there may be further pages with it.
   bool take(const protocol::DeadPage& page) {
     protocol::GroupTrace& of_group = trace.groups[group];
+    work_bytes += page.messages.size() * letter_work_bytes;
     for (const protocol::DeadMessage& letter : page.messages) {
       if (letter.source_offset != trace.offset || letter.source_group != of_group.group ||
           letter.source_topic != trace.topic || died_before_it_was_stored(letter))
