@@ -100,7 +100,8 @@ describe("misuse", function()
       orders:close()
       if round == 1 then before = descriptors() end
     end
-    assert.is_true(descriptors() <= before)
+    -- libzmq closes the descriptors of a closed connection in a thread of its own.
+    helper.wait_until("the end of the connections", function() return descriptors() <= before end)
   end)
 
   it("says that there is no broker, and that a password is wrong", function()
@@ -180,7 +181,8 @@ describe("misuse", function()
       function() q:command("stats", {topic = print}) end, function() out:wait_settled(2 ^ 40) end, function() out:wait_settled(-1) end,
       function() out:send("a", "abc") end, function() out:send("a", {headers = "abc"}) end,
       function() out:send("a", {headers = {"abc"}}) end, function() out:send("a", {headers = {[3] = {"a", "b"}}}) end,
-      function() out:send("a", {headers = {{"a"}}}) end, function() out:send("a", {headers = {[true] = "a"}}) end, function() q:producer("t", "abc") end,
+      function() out:send("a", {headers = {{"a"}}}) end, function() out:send("a", {headers = {[true] = "a"}}) end,
+      function() q:producer("t", "abc") end,
       function() q:consumer("t", 5) end, function() lightq.connect(nil, "abc") end, function() q:producer("t", {identity = 5}) end,
       function() q:producer("t", {identity = {id = "18446744073709551616"}}) end,
       function() q:producer("t", {identity = {id = "99999999999999999999"}}) end, function() q:producer("t", {identity = {}}) end,

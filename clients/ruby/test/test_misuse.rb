@@ -153,7 +153,8 @@ class TestMisuse < Minitest::Test
   def test_nothing_leaks
     q = connected
     2.times { |round| open_and_close(q, 5) and @descriptors = round.zero? ? descriptors : @descriptors }
-    assert_operator descriptors, :<=, @descriptors
+    # libzmq closes the descriptors of a closed connection in a thread of its own.
+    until_true("the end of the connections") { descriptors <= @descriptors }
   end
 
   def open_and_close(client, count)
