@@ -318,7 +318,7 @@ class PeersRun {
   double rate(Entrant& entrant, StreamWork work, const std::string& figure) {
     std::uint64_t& messages = entrant.messages[figure];
     if (messages == 0) {
-      messages = options_.messages_first();
+      messages = options_.messages_first(work.queue.storage);
       const double first = stream(entrant, work, messages);
       if (options_.quick) return first;
       messages = std::clamp(messages_at(first), run_messages_min, messages);

@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "peers/peer.hpp"
+#include "support/posix.hpp"
+
 namespace lightq::bench {
 namespace {
 
@@ -61,12 +64,14 @@ std::optional<NsqConnection::Frame> NsqConnection::next() {
 }
 
 void NsqConnection::expect(std::string_view response) {
-  for (;;) {
+  const Clock::time_point give_up = Clock::now() + peer_patience;
+  while (Clock::now() < give_up) {
     const auto frame = next();
     if (!frame || frame->kind != Kind::response) continue;
     if (as_text(frame->data) == response) return;
     throw_answer(frame->data);
   }
+  throw std::runtime_error("nsqd does not answer " + std::string(response) + " in time");
 }
 
 std::string nsq_number(std::size_t number) {

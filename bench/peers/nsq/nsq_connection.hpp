@@ -47,7 +47,7 @@ class NsqConnection {
   [[nodiscard]] bool has_input(std::chrono::milliseconds wait) { return socket_.has_input(wait); }
   /// Returns the next frame; nothing if it was a heartbeat, which it answers. A frame has at most 1 MiB.
   std::optional<Frame> next();
-  /// Reads until this response comes. Another one is an error. Skips messages.
+  /// Reads until this response comes, up to `peer_patience`. Another one is an error. Skips messages.
   void expect(std::string_view response);
 
  private:
