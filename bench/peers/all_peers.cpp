@@ -2,6 +2,7 @@
 #include "peers/beanstalkd_peer.hpp"
 #include "peers/lightq_peer.hpp"
 #include "peers/needs.hpp"
+#include "peers/nsq/nsq_peer.hpp"
 #include "peers/peer.hpp"
 #include "peers/unbuilt_peer.hpp"
 #include "peers/zmq_proxy_peer.hpp"
@@ -39,6 +40,7 @@ std::vector<std::unique_ptr<Peer>> all_peers(const PeerPrograms& programs) {
 #else
   for (const char* name : {"nats", "jetstream"}) peers.push_back(make_unbuilt_peer(name, nats_needs));
 #endif
+  peers.push_back(make_nsq_peer(programs.directory));
 #if defined(LIGHTQ_PEER_RABBITMQ)
   peers.push_back(make_rabbitmq_classic_peer());
   peers.push_back(make_rabbitmq_quorum_peer());

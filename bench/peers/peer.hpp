@@ -42,6 +42,8 @@ struct QueueTerms {
   Storage storage = Storage::memory;
   Pattern pattern = Pattern::stream;
   int consumers = 1;
+  /// Latency counts, so the server should deliver each message at once even if that costs throughput.
+  bool prompt = false;
 };
 
 /// The promise of a peer for a kind of work.

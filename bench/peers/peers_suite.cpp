@@ -26,6 +26,7 @@ constexpr int fan_out_consumers = 16;
 constexpr int workers = 4;
 constexpr int slow_factor = 100;
 constexpr std::chrono::microseconds handler_time{1'000};
+constexpr std::uint64_t run_messages_min = 500;
 constexpr std::uint64_t run_messages_max = 20'000'000;
 constexpr double thousand = 1'000;
 
@@ -145,7 +146,7 @@ class PeersRun {
     auto entrants = start_all(Work::latency, Storage::memory);
     for (const double rate : latency_rates) {
       rounds(entrants, "latency-" + whole(rate), [&](Entrant& entrant, const std::string& figure) {
-        const StreamTimes times = paced(entrant, rate);
+        const StreamTimes times = paced(entrant, rate, true);
         return Figures{{figure + "-p50", percentile(times.latency_us, 0.5)},
                        {figure + "-p99", percentile(times.latency_us, 0.99)}};
       });
@@ -210,7 +211,7 @@ class PeersRun {
          {{"cpu", "a message", "µs", Better::less}}});
     auto entrants = start_all(Work::cpu, Storage::memory);
     rounds(entrants, "cpu", [&](Entrant& entrant, const std::string& figure) {
-      const StreamTimes times = paced(entrant, cpu_rate);
+      const StreamTimes times = paced(entrant, cpu_rate, false);
       return figures_of(figure, times.server_cpu_seconds * 1e6 / (cpu_rate * options_.paced_seconds()));
     });
   }
@@ -241,8 +242,9 @@ class PeersRun {
   }
 
   QueueTerms new_queue(Storage storage, Pattern pattern, int consumers) {
-    return {"run-" + std::to_string(++queues_), storage, pattern, consumers};
+    return {new_name(), storage, pattern, consumers};
   }
+  std::string new_name() { return "run-" + std::to_string(++queues_); }
 
   /// Starts the servers of the peers that can do the work, and pauses them. Servers live until the end of the
   /// suite and serve several parts, unless the part needs one of its own (`fresh`).
@@ -316,16 +318,20 @@ class PeersRun {
   double rate(Entrant& entrant, StreamWork work, const std::string& figure) {
     std::uint64_t& messages = entrant.messages[figure];
     if (messages == 0) {
-      messages = options_.messages_first();
+      messages = options_.messages_first(work.queue.storage);
       const double first = stream(entrant, work, messages);
       if (options_.quick) return first;
+      messages = std::clamp(messages_at(first), run_messages_min, messages);
       // A second look: the first run is over before the server and its clients are warm.
-      for (int look = 0; look < 2; ++look) {
-        const double wanted = stream(entrant, work, messages) * thousand * options_.throughput_seconds();
-        messages = std::clamp(static_cast<std::uint64_t>(wanted), messages, run_messages_max);
-      }
+      for (int look = 0; look < 2; ++look)
+        messages = std::clamp(messages_at(stream(entrant, work, messages)), messages, run_messages_max);
     }
     return stream(entrant, work, messages);
+  }
+
+  /// Returns how many messages a run has at `rate`, in thousand a second.
+  [[nodiscard]] std::uint64_t messages_at(double rate) const {
+    return static_cast<std::uint64_t>(rate * thousand * options_.throughput_seconds());
   }
 
   double stream(Entrant& entrant, StreamWork work, std::uint64_t messages) {
@@ -334,8 +340,9 @@ class PeersRun {
     return times.seconds > 0 ? static_cast<double>(messages) / times.seconds / thousand : 0;
   }
 
-  StreamTimes paced(Entrant& entrant, double rate) {
+  StreamTimes paced(Entrant& entrant, double rate, bool prompt) {
     StreamWork work;
+    work.queue.prompt = prompt;
     work.messages_per_second = rate;
     work.messages = static_cast<std::uint64_t>(rate * options_.paced_seconds());
     work.keeps_pace = !options_.quick;
@@ -343,7 +350,7 @@ class PeersRun {
   }
 
   StreamTimes run(Entrant& entrant, StreamWork work) {
-    work.queue = new_queue(work.queue.storage, work.queue.pattern, work.queue.consumers);
+    work.queue.name = new_name();
     work.ordered = entrant.peer->keeps_order();
     work.confirmed = entrant.peer->confirms();
     return run_stream_work(*entrant.server, work);

@@ -23,7 +23,11 @@ struct PeersOptions {
     return quick ? 1 : 5;
   }
   [[nodiscard]] double throughput_seconds() const { return 1.75; }
-  [[nodiscard]] std::uint64_t messages_first() const { return quick ? 500 : 5'000; }
+  /// Fewer for `synced`, because one message may cost a server several fsyncs.
+  [[nodiscard]] std::uint64_t messages_first(Storage storage) const {
+    if (quick) return 500;
+    return storage == Storage::synced ? 1'000 : 5'000;
+  }
   [[nodiscard]] double paced_seconds() const { return quick ? 0.2 : 3; }
   [[nodiscard]] std::uint64_t backlog_messages() const { return quick ? 100 : 5'000; }
   [[nodiscard]] std::uint64_t confirmed_min() const { return quick ? 1'000 : 50'000; }

@@ -17,6 +17,7 @@ namespace lightq::bench {
 namespace {
 
 constexpr int receive_seconds_max = 30;
+constexpr std::size_t response_bytes_max = 64 << 20;
 constexpr std::string_view scheme = "http://";
 constexpr std::string_view length_field = "\r\nContent-Length: ";
 constexpr std::string_view end_of_head = "\r\n\r\n";
@@ -83,6 +84,7 @@ Result<std::string> HttpClient::receive() {
     const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (count <= 0) return system_error("no whole response");
     response.append(bytes.data(), static_cast<std::size_t>(count));
+    if (response.size() > response_bytes_max) return failure("the response is endless");
     if (body != std::string::npos) continue;
     body = response.find(end_of_head);
     if (body != std::string::npos) body += end_of_head.size();

@@ -16,7 +16,8 @@ class HttpClient {
   /// `uri`: http://HOST:PORT with a numeric IPv4 host, as broker.json has it. Error: it does not connect.
   static Result<HttpClient> connect(const std::string& uri, std::string user, std::string password);
 
-  /// Returns the content of a path. Errors: another status than 200; no response within 30 s.
+  /// Returns the content of a path. Errors: another status than 200; no response within 30 s, or one beyond
+  /// 64 MiB.
   Result<std::string> get(const std::string& path);
   /// Sends a request with content; `receive` returns the response. Error: it cannot be sent.
   Result<void> post(const std::string& path, const std::string& content_type, const std::string& content);
