@@ -239,6 +239,7 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     place.now = state_at({i});
     place.promised = cut || is_new || is_other ? place.now : std::uint8_t(place.promised | place.now);
     place.since_request = place.now;
+    if (is_new || is_other) place.ready_from = 0;
     if (is_other || place.now != State::done) place.is_acknowledged = place.is_final = false;
   }
   for (std::size_t i = 0; i < history.messages.size(); ++i) {
@@ -340,7 +341,7 @@ void DeliveryClient::excuse_dropped() {
     if (message.is_excused || message.offset != Offset{i}) continue;
     if (is_alone) place.promised = place.since_request = State::ready | State::done;
     const bool has_copy = carried != nullptr && carried->offsets().contains({i});
-    message.is_excused = !has_copy && (place.promised & State::ready) != 0;
+    message.is_excused = !has_copy && history.may_be_ready(place);
   }
 }
 

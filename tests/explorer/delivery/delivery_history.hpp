@@ -61,6 +61,7 @@ struct DeliveryHistory {
     std::uint8_t now = ready;            ///< the State at the last look
     std::uint8_t promised = ready;       ///< all states since the last promise of the group's state
     std::uint8_t since_request = ready;  ///< all states since the save that is under way was asked for
+    std::int64_t ready_from = 0;         ///< of a retrying one: the least `passed_us` at which it is ready
     bool is_acknowledged = false;        ///< since it was unfinished the last time
     bool is_final = false;               ///< and that is promised: it is never given back any more
     bool was_dropped = false;  ///< a process has seen the log drop it; after a power cut it may be back
@@ -80,6 +81,18 @@ struct DeliveryHistory {
   bool save_is_due = false;           ///< a save was asked for, and not answered
   std::uint32_t give_backs = 0;       ///< commands that give letters back, and were not answered
   bool group_promised = false;        ///< the group survives a power cut
+  std::int64_t passed_us = 0;         ///< the most time that any clock has measured so far
+
+  /// A message is to be delivered again after `us`. A power cut may bring back an earlier time.
+  void retry_after(Place& place, std::int64_t us) const {
+    if ((place.promised & retrying) == 0) place.ready_from = passed_us + us;
+  }
+  /// Returns true if a message may have been ready at a time since the last promise. One that retries becomes
+  /// ready within a call, which may also drop it.
+  [[nodiscard]] bool may_be_ready(const Place& place) const {
+    return (place.promised & ready) != 0 ||
+           ((place.promised & retrying) != 0 && place.ready_from <= passed_us);
+  }
 
   [[nodiscard]] std::string text(std::int32_t number) const {
     return text_of(number, messages[static_cast<std::size_t>(number)].bytes);
