@@ -20,7 +20,8 @@ using Message = DeliveryHistory::Message;
 namespace {
 constexpr int turns_to_finish_max = 4000;
 constexpr std::int64_t second_us = 1'000'000;
-constexpr std::uint32_t retry_ms = 50;
+constexpr std::uint32_t short_retry_ms = 50;
+constexpr std::uint32_t long_retry_ms = 5000;  // retention comes before its end
 }  // namespace
 
 void DeliveryClient::start(ExplorerStorage& storage, LifeEnd end) {
@@ -137,8 +138,10 @@ void DeliveryClient::do_consume(SmallRandom& random, bool acknowledges_all) {
       message.is_acknowledged = place.is_acknowledged = true;
       broker::acknowledge(*life_.source, consumer, {.before = {}, .ranges = {range}});
     } else if (way < 6) {
-      history.retry_after(place, retry_ms * std::int64_t{1000});
-      broker::reject(*life_.source, consumer, {.delay_ms = retry_ms, .ranges = {range}}, steady);
+      const bool waits_long = mix.source.retention_bytes != 0 && random.one_in(2);
+      const std::uint32_t delay_ms = waits_long ? long_retry_ms : short_retry_ms;
+      history.retry_after(place, delay_ms * std::int64_t{1000});
+      broker::reject(*life_.source, consumer, {.delay_ms = delay_ms, .ranges = {range}}, steady);
     } else if (way < 7) {
       broker::reject(*life_.source, consumer, {.ranges = {range}, .kind = broker::RejectKind::release},
                      steady);
