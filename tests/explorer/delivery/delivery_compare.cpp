@@ -241,7 +241,9 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     place.since_request = place.now;
     if (is_other || found.first.value <= i) place.is_missing = false;
     place.next_ready_from = place.newest_ready_from = place.ready_from;
-    if (is_other || place.now != State::done) place.is_acknowledged = place.is_final = false;
+    // A message that was finished by its letter may have been given back and acknowledged, and both are lost.
+    if (is_other || place.now != State::done || !place.is_final)
+      place.is_acknowledged = place.is_final = false;
   }
   for (std::size_t i = 0; i < history.messages.size(); ++i) {
     Message& message = history.messages[i];
