@@ -19,6 +19,8 @@ class SmallRandom {
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
+  /// Returns a seed that continues with the next number.
+  [[nodiscard]] std::uint64_t state() const { return state_; }
 
  private:
   std::uint64_t state_;

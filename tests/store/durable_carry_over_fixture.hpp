@@ -62,9 +62,19 @@ class DurableCarryOver : public TopicRuntimeTest {
     }
     topic->dispatch().published();
   }
+  /// Waits until the consumer has all messages that were published. One dispatch delivers a limited number.
+  void wait_until_delivered() {
+    ASSERT_TRUE(settles([this](const auto& stats) {
+      const auto& group = stats.groups.at(0);
+      return group.next_offset >= published && group.ready == 0;
+    }));
+  }
+  /// Rejects a message, which dies. Requires: the consumer has it.
   void kill(std::uint64_t message) {
+    const std::uint64_t died = topic->stats().groups.at(0).dead;
     reject(*topic, *consumer, {.ranges = {{{message}, {message + 1}}}, .kind = RejectKind::dead},
            EventLoop::Clock::now());
+    EXPECT_EQ(topic->stats().groups.at(0).dead, died + 1) << message;
   }
   void delay(std::uint64_t message) {
     reject(*topic, *consumer,

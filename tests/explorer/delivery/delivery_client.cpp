@@ -20,6 +20,8 @@ using Message = DeliveryHistory::Message;
 namespace {
 constexpr int turns_to_finish_max = 4000;
 constexpr std::int64_t second_us = 1'000'000;
+constexpr std::uint32_t short_retry_ms = 50;
+constexpr std::uint32_t long_retry_ms = 5000;  // retention comes before its end
 }  // namespace
 
 void DeliveryClient::start(ExplorerStorage& storage, LifeEnd end) {
@@ -128,14 +130,18 @@ void DeliveryClient::do_consume(SmallRandom& random, bool acknowledges_all) {
     }
   }
   for (const OffsetRange& range : taken) {
-    Message& message = history.messages[static_cast<std::size_t>(history.places[range.begin.value].message)];
+    DeliveryHistory::Place& place = history.places[range.begin.value];
+    Message& message = history.messages[static_cast<std::size_t>(place.message)];
     const std::uint64_t way = acknowledges_all ? 0 : random.below(10);
     const auto steady = broker::EventLoop::Clock::now();
     if (way < 5) {
-      message.is_acknowledged = history.places[range.begin.value].is_acknowledged = true;
+      message.is_acknowledged = place.is_acknowledged = true;
       broker::acknowledge(*life_.source, consumer, {.before = {}, .ranges = {range}});
     } else if (way < 6) {
-      broker::reject(*life_.source, consumer, {.delay_ms = 50, .ranges = {range}}, steady);
+      const bool waits_long = mix.source.retention_bytes != 0 && random.one_in(2);
+      const std::uint32_t delay_ms = waits_long ? long_retry_ms : short_retry_ms;
+      history.retry_after(place, delay_ms * std::int64_t{1000});
+      broker::reject(*life_.source, consumer, {.delay_ms = delay_ms, .ranges = {range}}, steady);
     } else if (way < 7) {
       broker::reject(*life_.source, consumer, {.ranges = {range}, .kind = broker::RejectKind::release},
                      steady);
@@ -256,6 +262,7 @@ void DeliveryClient::do_give_back() {
 }
 
 void DeliveryClient::turn(std::int64_t us) {
+  history.passed_us += us;
   life_.turn(us);
   look();
 }

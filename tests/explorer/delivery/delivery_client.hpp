@@ -64,7 +64,15 @@ class DeliveryClient {
   }
   void turn(std::int64_t us);
   bool run_job(SmallRandom& random);
-  void step_clock(std::int64_t us) { life_.step_clock(us); }
+  void step_clock(std::int64_t us) {
+    history.passed_us += us > 0 ? us : 0;
+    life_.step_clock(us);
+  }
+  /// A time passes while no life runs.
+  void wait_stopped(std::int64_t us) {
+    history.passed_us += us;
+    now.us += us;
+  }
   /// Runs until nothing more happens, with a consumer that acknowledges everything. Checks that nothing was
   /// lost.
   void finish(SmallRandom& random);
@@ -90,6 +98,7 @@ class DeliveryClient {
   }
   template <typename Operation>
   void call(Operation&& operation) {
+    ++history.passed_us;
     life_.call([&operation] { operation(); });
     look();
   }

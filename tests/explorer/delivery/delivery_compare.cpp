@@ -239,7 +239,11 @@ void DeliveryClient::adopt(LifeEnd end, const Found& found) {
     place.now = state_at({i});
     place.promised = cut || is_new || is_other ? place.now : std::uint8_t(place.promised | place.now);
     place.since_request = place.now;
-    if (is_other || place.now != State::done) place.is_acknowledged = place.is_final = false;
+    if (is_other || found.first.value <= i) place.is_missing = false;
+    place.next_ready_from = place.newest_ready_from = place.ready_from;
+    // A message that was finished by its letter may have been given back and acknowledged, and both are lost.
+    if (is_other || place.now != State::done || !place.is_final)
+      place.is_acknowledged = place.is_final = false;
   }
   for (std::size_t i = 0; i < history.messages.size(); ++i) {
     Message& message = history.messages[i];
@@ -329,7 +333,8 @@ void DeliveryClient::look_at_log() {
   note_durable();
 }
 
-/// Retention drops messages that are ready, and those that are there before the group.
+/// Retention drops messages that are ready, and those that are there before the group. Only the look that
+/// first misses a message judges that: it may be ready later, but nobody can receive it.
 void DeliveryClient::excuse_dropped() {
   const auto* const carried = life_.store().carried();
   const bool is_alone = life_.group() == nullptr;
@@ -340,7 +345,8 @@ void DeliveryClient::excuse_dropped() {
     if (message.is_excused || message.offset != Offset{i}) continue;
     if (is_alone) place.promised = place.since_request = State::ready | State::done;
     const bool has_copy = carried != nullptr && carried->offsets().contains({i});
-    message.is_excused = !has_copy && (place.promised & State::ready) != 0;
+    if (std::exchange(place.is_missing, !has_copy) || has_copy) continue;
+    message.is_excused = history.may_be_ready(place);
   }
 }
 

@@ -14,6 +14,9 @@ DeliveryExplorer::DeliveryExplorer(const DeliveryOptions& options)
     : options_(options), random_(options.seed) {
   simulated_random = SmallRandom(options.seed);
   for (auto& level : levels_) level = std::make_unique<Level>(world_);
+  if (!options.replayed) return;
+  random_ = SmallRandom(options.replayed->first);
+  simulated_random = SmallRandom(options.replayed->second);
 }
 
 DeliveryExploration DeliveryExplorer::run() {
@@ -35,6 +38,7 @@ DeliveryExploration DeliveryExplorer::run() {
 
 void DeliveryExplorer::begin_program() {
   ++result_.programs;
+  replay_ = std::to_string(random_.state()) + ":" + std::to_string(simulated_random.state());
   for (auto& disk : live_disks_) disk = std::make_unique<ExplorerStorage>(world_);
   live_ = 0;
   ExplorerStorage& disk = *live_disks_[live_];
@@ -173,7 +177,7 @@ void DeliveryExplorer::restart(LifeEnd end) {
   client.note_in_call();
   disk.kill([&] { client.stop(); });
   disk.on_call = nullptr;
-  client.now.us += random_.one_in(2) ? 0 : static_cast<std::int64_t>(random_.below(300'000));
+  client.wait_stopped(random_.one_in(2) ? 0 : static_cast<std::int64_t>(random_.below(300'000)));
   client.start(disk, end);
 }
 
@@ -278,10 +282,10 @@ std::string DeliveryExplorer::describe(const ExplorerStorage& from, const Level&
 
 void DeliveryExplorer::found(const DeliveryClient& client, const std::string& where) {
   if (result_.violation) return;
-  result_.violation = *client.violation + " (" + where + "; part " +
-                      std::to_string(static_cast<int>(options_.part)) + ", seed " +
-                      std::to_string(options_.seed) + ", state " + std::to_string(result_.states) +
-                      ", program " + std::to_string(result_.programs) + ")";
+  result_.violation =
+      *client.violation + " (" + where + "; part " + std::to_string(static_cast<int>(options_.part)) +
+      ", seed " + std::to_string(options_.seed) + ", state " + std::to_string(result_.states) + ", program " +
+      std::to_string(result_.programs) + "; LIGHTQ_DELIVERY_PROGRAM=" + replay_ + " replays that program)";
 }
 
 }  // namespace lightq::test

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "explorer/crash_cuts.hpp"
@@ -28,9 +29,12 @@ struct DeliveryOptions {
   DeliveryPart part = DeliveryPart::all;
   std::uint64_t seed = 1;
   std::uint64_t states_max = 250'000;  ///< stop after so many
-  std::size_t program_steps = 150;     ///< operations of a program
-  std::size_t cuts_per_step = 10;      ///< states explored at a step, or all if there are fewer
-  std::size_t all_below = 12;          ///< if a step has at most so many states, all are explored
+  /// The generator's state at the start of the first program, and that of the system's random numbers: a
+  /// violation states them, so that its program alone is run again. `seed` if there are none.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> replayed;
+  std::size_t program_steps = 150;  ///< operations of a program
+  std::size_t cuts_per_step = 10;   ///< states explored at a step, or all if there are fewer
+  std::size_t all_below = 12;       ///< if a step has at most so many states, all are explored
 };
 
 /// The result of an exploration.
@@ -93,6 +97,7 @@ class DeliveryExplorer {
   std::array<std::unique_ptr<Level>, depth_max> levels_;  // before the client: its disk steps use them
   std::unique_ptr<DeliveryClient> client_;
   std::uint64_t bytes_ = 200;
+  std::string replay_;  // the states of the random numbers at the start of the program
   DeliveryExploration result_;
 };
 

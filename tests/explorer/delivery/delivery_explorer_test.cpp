@@ -44,6 +44,11 @@ TEST_P(DeliveryExplorerTest, NothingIsLostDoubledOrEarly) {
   options.part = GetParam().part;
   const char* const replayed = std::getenv("LIGHTQ_DELIVERY_SEED");  // the seed that a violation states
   options.seed = replayed != nullptr ? std::strtoull(replayed, nullptr, 10) : random.seed();
+  if (const char* const program = std::getenv("LIGHTQ_DELIVERY_PROGRAM"); program != nullptr) {
+    char* end = nullptr;
+    const std::uint64_t random_state = std::strtoull(program, &end, 10);
+    options.replayed.emplace(random_state, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : 0);
+  }
   options.states_max = states_of_test();
   const double began = seconds_now();
   const DeliveryExploration result = DeliveryExplorer(options).run();

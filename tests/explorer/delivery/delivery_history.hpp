@@ -61,9 +61,13 @@ struct DeliveryHistory {
     std::uint8_t now = ready;            ///< the State at the last look
     std::uint8_t promised = ready;       ///< all states since the last promise of the group's state
     std::uint8_t since_request = ready;  ///< all states since the save that is under way was asked for
+    std::int64_t ready_from = 0;  ///< the least `passed_us` at which a retrying one of `promised` is ready
+    std::int64_t next_ready_from = 0;    ///< the same of `since_request`
+    std::int64_t newest_ready_from = 0;  ///< the same of `now`
     bool is_acknowledged = false;        ///< since it was unfinished the last time
     bool is_final = false;               ///< and that is promised: it is never given back any more
     bool was_dropped = false;  ///< a process has seen the log drop it; after a power cut it may be back
+    bool is_missing = false;   ///< neither the log nor a copy has it, which excuse_dropped() has judged
     bool is_gone = false;  ///< a start has found it dropped, as it may be: with a letter, or after its end
 
     /// Returns false if the log had dropped it before the model has seen it.
@@ -80,6 +84,21 @@ struct DeliveryHistory {
   bool save_is_due = false;           ///< a save was asked for, and not answered
   std::uint32_t give_backs = 0;       ///< commands that give letters back, and were not answered
   bool group_promised = false;        ///< the group survives a power cut
+  std::int64_t passed_us = 0;         ///< the most time that any clock has measured so far
+
+  /// A message is to be delivered again after `us`. A power cut may bring back an earlier time.
+  void retry_after(Place& place, std::int64_t us) const {
+    const std::int64_t from = place.newest_ready_from = passed_us + us;
+    place.next_ready_from =
+        (place.since_request & retrying) == 0 ? from : std::min(place.next_ready_from, from);
+    place.ready_from = (place.promised & retrying) == 0 ? from : std::min(place.ready_from, from);
+  }
+  /// Returns true if a message may have been ready at a time since the last promise. One that retries becomes
+  /// ready within a call, which may also drop it.
+  [[nodiscard]] bool may_be_ready(const Place& place) const {
+    return (place.promised & ready) != 0 ||
+           ((place.promised & retrying) != 0 && place.ready_from <= passed_us);
+  }
 
   [[nodiscard]] std::string text(std::int32_t number) const {
     return text_of(number, messages[static_cast<std::size_t>(number)].bytes);
@@ -95,7 +114,10 @@ struct DeliveryHistory {
   [[nodiscard]] std::int32_t number_of(std::string_view text) const;
   void ask_for_save() {
     save_is_due = true;
-    for (Place& place : places) place.since_request = place.now;
+    for (Place& place : places) {
+      place.since_request = place.now;
+      place.next_ready_from = place.newest_ready_from;
+    }
   }
   /// A command may give back letters that arrive while it works.
   void note_returns() {
@@ -106,6 +128,7 @@ struct DeliveryHistory {
     group_promised = with_group;
     for (Place& place : places) {
       place.promised = place.since_request;
+      place.ready_from = place.next_ready_from;
       place.is_final = place.is_acknowledged && place.promised == done;
     }
   }

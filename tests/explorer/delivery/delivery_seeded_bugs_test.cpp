@@ -29,6 +29,7 @@ constexpr SeededDelivery all_seeded_deliveries[] = {
     {Bug::give_back_unmarked, DeliveryPart::letters},    {Bug::copies_unsynced, DeliveryPart::carry_over},
     {Bug::needed_copy_swept, DeliveryPart::carry_over},  {Bug::cut_cursors_unsaved, DeliveryPart::carry_over},
     {Bug::save_told_soon, DeliveryPart::carry_over},     {Bug::slot_trusted, DeliveryPart::carry_over},
+    {Bug::retrying_uncarried, DeliveryPart::carry_over},
 };
 
 static_assert(std::size(all_seeded_deliveries) == bug_names.size() - 1,
