@@ -1,6 +1,5 @@
-/// Benchmark suite `operations`: a scrape of many topics, an idle broker with HTTP, and messages over
-/// HTTP. docs/benchmarks.md
-/// explains the results. Layer: bench.
+/// Benchmark suite `operations`: a scrape of many topics, an idle broker with HTTP, messages over HTTP, and
+/// the start of a broker with many topics. docs/benchmarks.md explains the results. Layer: bench.
 #include "operations_suite.hpp"
 #include "support/broker_route.hpp"
 #include "support/suite_program.hpp"
@@ -14,7 +13,7 @@ constexpr const char* usage =
     "  --json FILE      the rows as an array of JSON objects\n"
     "  --markdown FILE  the tables as Markdown\n"
     "  --broker BINARY  the broker to measure; default: `lightq` beside this program's directory\n"
-    "  --part NAME      only this part: scrape, idle or http\n"
+    "  --part NAME      only this part: scrape, idle, http or start\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";
 

@@ -2,6 +2,8 @@
 #include "operations_suite.hpp"
 
 #include <chrono>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -27,6 +29,8 @@ constexpr double scrape_ms_goal = 10;
 constexpr double scrape_bytes_goal = 1'000'000;
 constexpr double idle_bytes_goal = 12 << 20;
 constexpr double idle_cpu_goal = 0.001;  // of a core
+constexpr double start_ms_goal = 100;
+constexpr std::uint64_t segment_bytes = 64 << 10;  // so that the topics fit on each disk
 constexpr double http_posts_goal = 50'000;
 constexpr double http_lines_goal = 1'000'000;
 constexpr int http_connections = 32;
@@ -44,11 +48,14 @@ class OperationsRun {
     if (options_.parts.wants("idle")) note(idle());
     if (options_.parts.wants("scrape")) note(scrape());
     if (options_.parts.wants("http")) note(messages());
+    if (options_.parts.wants("start")) note(start());
     report_.notes.push_back("`./scripts/bench operations`, " + machine_description() + ".");
     return std::move(report_);
   }
 
  private:
+  enum class TopicKind { transient, durable };
+
   void note(const Result<void>& done) {
     if (!done) report_.failures.push_back(done.error().text());
   }
@@ -85,7 +92,7 @@ class OperationsRun {
     auto broker = BrokerProcess::start(options_.broker_binary,
                                        {"--http", "tcp://127.0.0.1:0", "--requests-per-second", "1000000"});
     if (!broker) return broker.error();
-    if (auto filled = fill(**broker); !filled) return filled;
+    if (auto filled = fill(**broker, TopicKind::transient); !filled) return filled;
     auto client = HttpClient::connect((*broker)->http_uri(), "lightq_admin", (*broker)->admin_password());
     if (!client) return client.error();
     std::vector<double> times;
@@ -144,6 +151,25 @@ class OperationsRun {
     return {};
   }
 
+  /// Measures starts after clean stops, until broker.json says that the broker is ready.
+  Result<void> start() {
+    std::fprintf(stderr, "operations: starts with %d topics\n", options_.topics());
+    auto broker = BrokerProcess::start(options_.broker_binary, {"--http", "tcp://127.0.0.1:0"});
+    if (!broker) return broker.error();
+    if (auto filled = fill(**broker, TopicKind::durable); !filled) return filled;
+    std::vector<double> times;
+    for (int i = -1; i < options_.starts(); ++i) {  // the first one reads files that are not in memory yet
+      if (auto stopped = (*broker)->stop(SIGTERM); !stopped) return stopped;
+      const auto begun = Clock::now();
+      if (auto started = (*broker)->start_again(); !started) return started;
+      if (i >= 0) times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+    }
+    add("start_1000_topics",
+        "a start with " + std::to_string(options_.topics()) + " durable topics of 2 groups, until ready",
+        "ms", std::move(times), start_ms_goal);
+    return {};
+  }
+
   /// Posts the content again and again to a topic in memory, with one request under way on each connection.
   /// Returns the requests a second.
   static Result<double> post(std::vector<HttpClient>& connections, const std::string& topic,
@@ -163,15 +189,20 @@ class OperationsRun {
   }
 
   /// Makes topics with two groups each. One group has acknowledged a message, and both have some left.
-  [[nodiscard]] Result<void> fill(const BrokerProcess& broker) const {
+  [[nodiscard]] Result<void> fill(const BrokerProcess& broker, TopicKind kind) const {
     ClientOptions options;
     options.admin = {"lightq_admin", broker.admin_password()};
     options.user = {bench_user, bench_password};
     auto client = Client::connect(broker.control().uri(), std::move(options));
     if (!client) return client.error();
+    TopicSettings settings;
+    if (kind == TopicKind::durable) {
+      settings.broker_type = BrokerType::file;
+      settings.segment_bytes = segment_bytes;
+    }
     for (int i = 0; i < options_.topics(); ++i) {
       const std::string topic = "topic-" + std::to_string(i);
-      if (auto made = client->create_topic(topic); !made) return made;
+      if (auto made = client->create_topic(topic, settings); !made) return made;
       if (auto filled = fill_topic(*client, topic); !filled) return filled;
     }
     return {};

@@ -1,4 +1,4 @@
-/// Suite `operations`: the cost of watching a broker, and messages over HTTP. Layer: bench.
+/// Suite `operations`: the cost of watching a broker, messages over HTTP, and starts. Layer: bench.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace lightq::bench {
 struct OperationsOptions {
   bool quick = false;  ///< a short run that only shows that everything works
   std::string broker_binary;
-  SuiteParts parts{{"scrape", "idle", "http"}};
+  SuiteParts parts{{"scrape", "idle", "http", "start"}};
 
   [[nodiscard]] int topics() const { return quick ? 50 : 1000; }
   [[nodiscard]] int scrapes() const { return quick ? 3 : 31; }
+  [[nodiscard]] int starts() const { return quick ? 2 : 11; }
   [[nodiscard]] int posts() const { return quick ? 200 : 20'000; }  ///< of one run
   [[nodiscard]] int contents() const { return quick ? 3 : 60; }     ///< with many messages, of one run
   [[nodiscard]] int runs() const { return quick ? 1 : 5; }
