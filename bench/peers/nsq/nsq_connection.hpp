@@ -13,7 +13,7 @@
 
 namespace lightq::bench {
 
-/// What a connection asks for when it opens (command IDENTIFY). 0: the default of nsqd.
+/// The wishes of a new connection (command IDENTIFY). 0: the default of nsqd.
 struct NsqTerms {
   int heartbeat_ms = -1;        ///< -1: none. Consumers must have them
   int output_buffer_bytes = 0;  ///< -1: none, so nsqd writes each message at once

@@ -1,4 +1,4 @@
-/// NSQ's server, and what it promises. Layer: bench peers.
+/// NSQ's server and promises. Layer: bench peers.
 #include "peers/nsq/nsq_peer.hpp"
 
 #include <nlohmann/json.hpp>
