@@ -61,6 +61,13 @@ void expect_lost(Mistake mistake, bool all) {
                              " count as lost");
 }
 
+void expect_altered() {
+  FaultyServer server(Mistake::damage);
+  const KillCount count = run_kill_work(server, {}, confirmed_min);
+  if (count.altered != 1)
+    throw std::runtime_error(std::to_string(count.altered) + " messages count as altered");
+}
+
 }  // namespace
 
 bool self_check_peers() {
@@ -87,6 +94,7 @@ bool self_check_peers() {
       reports("a damaged message, three workers", "altered", [] { backlog(Mistake::damage); }),
       reports("a server that keeps everything", "", [] { expect_lost(Mistake::none, false); }),
       reports("a server that loses everything", "", [] { expect_lost(Mistake::lose_all_dead, true); }),
+      reports("a damaged message after a kill", "", expect_altered),
   };
   bool all = true;
   for (const bool good : results) all = all && good;

@@ -220,13 +220,15 @@ class PeersRun {
     if (!wants("kill")) return;
     table_.begin({"Kill -9 of the server while it confirms durable messages, default settings",
                   {{"kill-confirmed", "confirmed", "messages"},
-                   {"kill-lost", "of these lost", "messages", Better::less}}});
+                   {"kill-lost", "of these lost", "messages", Better::less},
+                   {"kill-altered", "delivered altered", "messages", Better::less}}});
     auto entrants = start_all(Work::kill, Storage::standard, !options_.quick);
     rounds(entrants, "kill", [&](Entrant& entrant, const std::string&) {
       const KillCount count = run_kill_work(*entrant.server, new_queue(Storage::standard, Pattern::stream, 1),
                                             options_.confirmed_min());
       return Figures{{"kill-confirmed", static_cast<double>(count.confirmed)},
-                     {"kill-lost", static_cast<double>(count.lost)}};
+                     {"kill-lost", static_cast<double>(count.lost)},
+                     {"kill-altered", static_cast<double>(count.altered)}};
     });
   }
 
