@@ -49,7 +49,7 @@ class OperationsRun {
     if (options_.parts.wants("scrape")) note(scrape());
     if (options_.parts.wants("http")) note(messages());
     if (options_.parts.wants("start")) note(start());
-    report_.notes.push_back("`./scripts/bench operations`, " + machine_description() + ".");
+    report_.notes.push_back("`./scripts/bench operations`, " + today() + ", " + machine_description() + ".");
     return std::move(report_);
   }
 

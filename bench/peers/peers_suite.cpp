@@ -226,6 +226,8 @@ class PeersRun {
     rounds(entrants, "kill", [&](Entrant& entrant, const std::string&) {
       const KillCount count = run_kill_work(*entrant.server, new_queue(Storage::standard, Pattern::stream, 1),
                                             options_.confirmed_min());
+      if (count.altered != 0 && entrant.peer->name().starts_with("lightq"))
+        throw std::runtime_error(std::to_string(count.altered) + " messages came altered");
       return Figures{{"kill-confirmed", static_cast<double>(count.confirmed)},
                      {"kill-lost", static_cast<double>(count.lost)},
                      {"kill-altered", static_cast<double>(count.altered)}};

@@ -29,8 +29,8 @@ namespace lightq::inline v1 {
 
 struct ClientState;
 
-/// The groups whose settings a list of topics has.
-enum class ListedGroups : std::uint8_t { none, all };
+/// The groups that a list of topics has: none, or those with settings other than the defaults.
+enum class ListedGroups : std::uint8_t { none, with_settings };
 
 /// A client of one broker. Move-only. Threads may share it; it sends their requests one after the other. Each
 /// producer, consumer or reader that it makes belongs to one thread at a time, and may outlive the client.
@@ -81,7 +81,8 @@ class Client {
   Result<void> delete_topic(std::string_view topic);
 
   /// Returns the topics on which the administrator or the user has any right, sorted by name.
-  /// `groups`: with the settings of groups, also of those that nobody has joined yet.
+  /// `groups`: with the settings of groups, also of those that nobody has joined yet; asks for page after
+  /// page.
   Result<std::vector<TopicListing>> list_topics(ListedGroups groups = ListedGroups::none);
 
   /// Creates a user. With `uid`, processes of that system user on the broker's machine need no password on an

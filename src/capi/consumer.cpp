@@ -32,7 +32,7 @@ int fail_revoked() {
 template <typename Settle>
 int settle(lightq_consumer* consumer, const lightq_message* message, Settle settle) {
   return in_turn(consumer, [&](lightq_consumer& of) -> int {
-    if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
+    if (!is_sized(message)) return fail_argument("lightq_message is null, or its size is that of no version");
     const Delivered delivered = delivered_of(of, *message);
     if (of.consumer.finished()) return fail(LIGHTQ_CLOSED, "the consumer is closed");
     if (delivered.revoked()) return fail_revoked();
@@ -68,7 +68,7 @@ int lightq_consumer_open(lightq_client* client, const char* topic, const lightq_
 int lightq_next(lightq_consumer* consumer, lightq_message* message, int timeout_ms) {
   return in_turn(consumer, [&](lightq_consumer& of) -> int {
     if (!is_sized(message)) [[unlikely]]
-      return fail_argument("lightq_message is null or has another size");
+      return fail_argument("lightq_message is null, or its size is that of no version");
     const auto received = of.consumer.receive(timeout_of(timeout_ms));
     if (!received) [[unlikely]]
       return fail(received.error());
@@ -129,7 +129,7 @@ int lightq_ack_before(lightq_consumer* consumer, uint64_t offset, uint64_t* coun
 int lightq_revoked(lightq_consumer* consumer, const lightq_message* message) {
   int revoked = 1;
   (void)in_turn(consumer, [&](lightq_consumer& of) -> int {
-    if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
+    if (!is_sized(message)) return fail_argument("lightq_message is null, or its size is that of no version");
     revoked = of.consumer.finished() || delivered_of(of, *message).revoked() ? 1 : 0;
     return LIGHTQ_OK;
   });
@@ -140,7 +140,7 @@ int lightq_watch_open(lightq_consumer* consumer, const lightq_message* message, 
   if (watch == nullptr) return fail_argument("there is no place for the watch");
   *watch = nullptr;
   return in_turn(consumer, [&](lightq_consumer& of) -> int {
-    if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
+    if (!is_sized(message)) return fail_argument("lightq_message is null, or its size is that of no version");
     *watch = new lightq_watch{of.consumer.stop_token(delivered_of(of, *message))};
     return LIGHTQ_OK;
   });
@@ -218,7 +218,8 @@ int lightq_consumer_state(lightq_consumer* consumer) {
 
 int lightq_consumer_get_stats(lightq_consumer* consumer, lightq_consumer_stats* stats) {
   return in_turn(consumer, [&](lightq_consumer& of) -> int {
-    if (!is_sized(stats)) return fail_argument("lightq_consumer_stats is null or has another size");
+    if (!is_sized(stats))
+      return fail_argument("lightq_consumer_stats is null, or its size is that of no version");
     const lightq::ConsumerStats known = of.consumer.stats();
     write_sized(*stats, [&](lightq_consumer_stats& to) {
       to.received = known.received;

@@ -162,7 +162,7 @@ Result<session::Place> place_of(int from, std::uint64_t value) {
 }
 
 int write_interest(lightq_interest* interest, int fd, bool wants_write, SessionTime timer) {
-  if (!is_sized(interest)) return fail_argument("lightq_interest is null or has another size");
+  if (!is_sized(interest)) return fail_argument("lightq_interest is null, or its size is that of no version");
   int timeout_ms = -1;
   if (timer != session_never) {
     const auto left = std::chrono::ceil<Timeout>(timer - std::chrono::steady_clock::now());

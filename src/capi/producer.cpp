@@ -221,7 +221,7 @@ int lightq_producer_keep_reports(lightq_producer* producer) {
 
 int lightq_next_report(lightq_producer* producer, lightq_report* report) {
   return in_turn(producer, [&](lightq_producer& of) -> int {
-    if (!is_sized(report)) return fail_argument("lightq_report is null or has another size");
+    if (!is_sized(report)) return fail_argument("lightq_report is null, or its size is that of no version");
     auto kept = of.reports.take();
     if (!kept) return fail(LIGHTQ_TIMEOUT, "no report is kept");
     of.told = std::move(kept->text);
@@ -251,7 +251,8 @@ int lightq_producer_state(lightq_producer* producer) {
 
 int lightq_producer_identity(lightq_producer* producer, lightq_identity* identity) {
   return in_turn(producer, [&](lightq_producer& of) -> int {
-    if (!is_sized(identity)) return fail_argument("lightq_identity is null or has another size");
+    if (!is_sized(identity))
+      return fail_argument("lightq_identity is null, or its size is that of no version");
     const lightq::ProducerIdentity& known = of.producer.identity();
     const auto& opened = of.producer.opened();
     write_sized(*identity, [&](lightq_identity& to) {
@@ -267,7 +268,8 @@ int lightq_producer_identity(lightq_producer* producer, lightq_identity* identit
 
 int lightq_producer_get_stats(lightq_producer* producer, lightq_producer_stats* stats) {
   return in_turn(producer, [&](lightq_producer& of) -> int {
-    if (!is_sized(stats)) return fail_argument("lightq_producer_stats is null or has another size");
+    if (!is_sized(stats))
+      return fail_argument("lightq_producer_stats is null, or its size is that of no version");
     const lightq::ProducerStats known = of.producer.stats();
     write_sized(*stats, [&](lightq_producer_stats& to) {
       to.sent = known.sent;

@@ -117,7 +117,7 @@ int lightq_fetch(lightq_reader* reader, uint64_t begin, uint64_t end, uint64_t b
 
 int lightq_next_fetched(lightq_reader* reader, lightq_message* message) {
   return in_turn(reader, [&](lightq_reader& of) -> int {
-    if (!is_sized(message)) return fail_argument("lightq_message is null or has another size");
+    if (!is_sized(message)) return fail_argument("lightq_message is null, or its size is that of no version");
     const lightq::Delivered* const taken = of.fetched.take();
     if (taken == nullptr) return fail(LIGHTQ_TIMEOUT, "no message is left");
     write_sized(*message, [&](lightq_message& to) { write_message(*taken, to); });

@@ -40,7 +40,7 @@ void ExpiredMessages::end(const CountedRanges& ranges) {
   }
   expiry.count(messages_of(ranges));
   for (const CountedRange& each : ranges) {
-    expiry.finished(each.range);
+    expiry.runs().add(each.range);
     deaths_.forget_failures(each.range);
   }
 }

@@ -13,6 +13,7 @@ void GroupMessages::seek(Offset offset) {
   const std::uint64_t ahead = expiry_.from(next());
   reader_.seek(offset);
   expiry_.count(ahead - expiry_.from(next()));
+  expiry_.runs().forget_from(offset);  // what happens to these messages now is not known yet
   redelivery_.clear();
   unsent_.clear();
   if (collection_ != nullptr) collection_->in_flight.clear();

@@ -54,7 +54,11 @@ class GroupMessages {
 
   GroupMessages(const Consumers& consumers, Offset start, const GroupLimits& group_limits,
                 RangeBudget* budget, std::uint64_t user)
-      : consumers_(consumers), reader_(start), redelivery_(group_limits.state_bytes_max, budget, user) {}
+      : consumers_(consumers), reader_(start), redelivery_(group_limits.state_bytes_max, budget, user) {
+    reader_.remember_expired_in(&expiry_.runs());
+  }
+  GroupMessages(const GroupMessages&) = delete;
+  GroupMessages& operator=(const GroupMessages&) = delete;
 
   /// Returns the reader of new messages.
   [[nodiscard]] RecordReader& reader() { return reader_; }

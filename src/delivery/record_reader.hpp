@@ -89,7 +89,7 @@ class RecordReader {
   /// Skips messages up to `to`, which have expired. They count as expired, not as lost.
   void pass_expired(Offset to) {
     expired_ += distance(place_.offset, to);
-    if (!stops_at_expired_) expired_runs_.add({place_.offset, to});
+    if (expired_runs_ != nullptr && !stops_at_expired_) expired_runs_->add({place_.offset, to});
     move_to(to);
     unavailable_.reset();
     pending_ = false;
@@ -103,8 +103,9 @@ class RecordReader {
   }
   /// Returns how many messages were skipped because they had expired.
   [[nodiscard]] std::uint64_t expired() const { return expired_; }
-  /// Returns the last of these messages, without those that were dropped or went to a dead-letter topic.
-  [[nodiscard]] const ExpiredRuns& expired_runs() const { return expired_runs_; }
+  /// Sets where passed messages are remembered, unless it stops at them; null: nowhere. Lifetime: the runs
+  /// outlive the reader.
+  void remember_expired_in(ExpiredRuns* runs) { expired_runs_ = runs; }
   /// Stops at expired messages instead of skipping them, with the outcome `expired`: their group moves them
   /// to its dead-letter topic.
   void set_stops_at_expired(bool stops) { stops_at_expired_ = stops; }
@@ -228,7 +229,7 @@ class RecordReader {
   bool pending_ = false;
   bool stops_at_expired_ = false;
   std::uint64_t expired_ = 0;
-  ExpiredRuns expired_runs_;
+  ExpiredRuns* expired_runs_ = nullptr;
   ReadLoss loss_;
   std::vector<OffsetRange> damage_;
 };

@@ -1,4 +1,4 @@
-/// Tests of control/commands/permissions: the asker that each kind of credentials leads to.
+/// Tests of control/rights/permissions: the asker that each kind of credentials leads to.
 #include "control/rights/permissions.hpp"
 
 #include <gtest/gtest.h>

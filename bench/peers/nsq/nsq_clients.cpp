@@ -105,7 +105,8 @@ class NsqConsumer : public PeerConsumer {
     const auto frame = connection_.next();
     if (!frame) return 0;
     if (frame->kind != NsqConnection::Kind::message)
-      throw std::runtime_error("nsqd answers without a question: " + std::string(as_text(frame->data)));
+      throw std::runtime_error("nsqd sends a response that no command asked for: " +
+                               std::string(as_text(frame->data)));
     const NsqMessage message = parse_nsq_message(frame->data);
     take(message.content);
     connection_.put("FIN ");

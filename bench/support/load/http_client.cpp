@@ -84,7 +84,7 @@ Result<std::string> HttpClient::receive() {
     const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (count <= 0) return system_error("no whole response");
     response.append(bytes.data(), static_cast<std::size_t>(count));
-    if (response.size() > response_bytes_max) return failure("the response is endless");
+    if (response.size() > response_bytes_max) return failure("the response is longer than 64 MiB");
     if (body != std::string::npos) continue;
     body = response.find(end_of_head);
     if (body != std::string::npos) body += end_of_head.size();

@@ -12,7 +12,7 @@
 
 namespace lightq::inline v1 {
 
-/// Words the errors of a producer, each with its topic and the reason for it. Has no state of its own.
+/// Words the errors of a producer, each with its topic and the reason for it. Reads the state of the link.
 /// Lifetime: the link outlives it. For one thread.
 class ProducerErrors {
  public:

@@ -58,8 +58,7 @@ inline const CLI::App* add_broker_key(CLI::App* verb, const BrokerCommand& broke
       "--renew", renews,
       "make a new key; after a reload the broker has it, and still accepts clients that know the former one, "
       "until the file curve_former.key in its data directory is removed and the broker reloads again; "
-      "refused "
-      "while there is such a file");
+      "refused while there is such a file");
   add_json_document(print, json);
   return print;
 }

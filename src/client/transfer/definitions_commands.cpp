@@ -19,7 +19,7 @@ namespace {
 /// Asks the broker. A user who is no administrator sees the topics on which it has a right, and no users;
 /// `sees_users` says so.
 Result<Definitions> definitions_of(Client& client, bool& sees_users) {
-  const auto topics = client.list_topics(ListedGroups::all);
+  const auto topics = client.list_topics(ListedGroups::with_settings);
   if (!topics) return topics.error();
   const auto stats = client.stats_of_all();
   if (!stats) return stats.error();

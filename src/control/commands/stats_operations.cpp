@@ -71,8 +71,7 @@ void StatsOperations::topics(const Asker& asker, const TopicsWanted& wanted, con
     if (!wanted.pattern.empty() && !protocol::fits_pattern(name, wanted.pattern)) continue;
     TurnWork::add(TurnWork::range_passed);
     if (user != nullptr) range->work_bytes += user->rights.size() * pattern_work_bytes;
-    const bool may_see = user == nullptr ? asker.is_administrator() : user->knows(name);
-    if (!may_see || !parts_.ready.find(entry.definition.name)) continue;
+    if (!AskerRights::sees(asker, user, name) || !parts_.ready.find(entry.definition.name)) continue;
     range->asked.topics.push_back(entry.definition.id);
     range->names.push_back(name);
   }

@@ -169,7 +169,8 @@ TopicList TopicOperations::list(const Asker& asker) const {
   TurnWork::add(list.work_bytes + TurnWork::range_passed * topics.size());
   for (const auto& [name, entry] : topics) {
     if (parts_.ready.is_starting(entry.definition.id)) continue;
-    if (may_see(asker, user, name)) list.topics.push_back(listing_of(name, entry.definition.settings));
+    if (AskerRights::sees(asker, user, name))
+      list.topics.push_back(listing_of(name, entry.definition.settings));
   }
   return list;
 }
@@ -183,10 +184,12 @@ TopicList TopicOperations::list_with_groups(const Asker& asker, const std::optio
   for (; next != topics.end() && entries < limits::stats_page_entries_max; ++next) {
     const auto& [name, entry] = *next;
     if (user != nullptr) list.work_bytes += user->rights.size() * pattern_work_bytes;
-    TurnWork::add(TurnWork::range_passed * (1 + entry.definition.groups.size()));
+    TurnWork::add(TurnWork::range_passed);
+    // Also a page's end must not tell the name of a topic that the user may not see.
+    if (parts_.ready.is_starting(entry.definition.id) || !AskerRights::sees(asker, user, name)) continue;
     ++entries;
     list.continue_after = name;
-    if (parts_.ready.is_starting(entry.definition.id) || !may_see(asker, user, name)) continue;
+    TurnWork::add(TurnWork::range_passed * entry.definition.groups.size());
     auto& listing = list.topics.emplace_back(listing_of(name, entry.definition.settings));
     for (const auto& [group, setup] : entry.definition.groups) {
       if (is_default(setup)) continue;
@@ -197,10 +200,6 @@ TopicList TopicOperations::list_with_groups(const Asker& asker, const std::optio
   TurnWork::add(list.work_bytes);
   if (next == topics.end()) list.continue_after.clear();
   return list;
-}
-
-bool TopicOperations::may_see(const Asker& asker, const UserRecord* user, const std::string& name) {
-  return user == nullptr ? asker.is_administrator() : user->knows(name);
 }
 
 protocol::TopicListing TopicOperations::listing_of(const std::string& name,

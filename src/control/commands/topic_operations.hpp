@@ -95,8 +95,6 @@ class TopicOperations {
     Done<void> done;
   };
 
-  /// Returns true if the asker may know the topic. `user`: that of the asker, or null.
-  static bool may_see(const Asker& asker, const UserRecord* user, const std::string& name);
   [[nodiscard]] protocol::TopicListing listing_of(const std::string& name,
                                                   const protocol::TopicSettings& settings) const;
   void create_resolved(const Asker& asker, NewTopic topic, const Done<void>& done);

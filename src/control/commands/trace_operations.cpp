@@ -12,7 +12,7 @@ namespace lightq::broker {
 
 namespace {
 
-/// The work of looking at a letter: as long as its entry in a reply to list_dead.
+/// The work of looking at a letter that was found: as long as its entry in a reply to list_dead.
 constexpr std::uint64_t letter_work_bytes = 256;
 
 }  // namespace

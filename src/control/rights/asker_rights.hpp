@@ -28,6 +28,11 @@ class AskerRights {
 
   /// Returns the asker's record. Null: it is not a user, or the user was deleted or has a new password.
   [[nodiscard]] const UserRecord* user_of(const Asker& asker) const;
+  /// Returns true if lists show the topic to the asker: it is an administrator, or has any right on the
+  /// topic. `user`: user_of(asker).
+  [[nodiscard]] static bool sees(const Asker& asker, const UserRecord* user, const std::string& topic) {
+    return user == nullptr ? asker.is_administrator() : user->knows(topic);
+  }
   /// Returns true if the asker is the administrator, or still a user that is an administrator.
   [[nodiscard]] bool is_admin(const Asker& asker) const;
   /// Returns true if the asker is the administrator, or still a user that may manage the topic. The topic

@@ -16,6 +16,7 @@ namespace lightq::broker {
 /// A plain value for one thread.
 class ExpiredRuns {
  public:
+  /// How many runs are remembered.
   static constexpr std::size_t runs_max = 64;
 
   /// Adds messages that have expired. Extends the last run if they follow it; otherwise forgets the oldest
@@ -32,6 +33,12 @@ class ExpiredRuns {
     last_ = (last_ + 1) % runs_max;
     runs_[last_] = range;
   }
+  /// Forgets all messages from `first` on.
+  void forget_from(Offset first) {
+    if (runs_ == nullptr) return;
+    for (std::size_t at = 0; at < runs_max; ++at) runs_[at].end = std::min(runs_[at].end, first);
+  }
+  /// Returns true if the message is in one of the runs.
   [[nodiscard]] bool has(Offset message) const {
     return runs_ != nullptr && std::any_of(runs_.get(), runs_.get() + runs_max, [&](const OffsetRange& run) {
              return run.begin <= message && message < run.end;

@@ -43,9 +43,8 @@ class GroupExpiry {
 
   /// Counts messages that are not counted by the group's reader: those that waited for another delivery.
   void count(std::uint64_t messages) { counted_ += messages; }
-  /// Remembers such messages, unless they are dead now.
-  void finished(OffsetRange range) { runs_.add(range); }
-  [[nodiscard]] const ExpiredRuns& runs() const { return runs_; }
+  /// Returns the last messages that ended in the group because they had expired, and did not become dead.
+  [[nodiscard]] ExpiredRuns& runs() { return runs_; }
   [[nodiscard]] std::uint64_t counted() const { return counted_; }
 
   /// Takes messages of the topic that have expired since the last call. `any_waits`: messages wait in the

@@ -77,9 +77,7 @@ MessageState state_behind(GroupMessages& messages, const PositionMoves& moves, O
     case PositionMoves::Skip::move: return MessageState::skipped;
     case PositionMoves::Skip::none: break;
   }
-  const bool has_expired =
-      messages.reader().expired_runs().has(message) || messages.expiry().runs().has(message);
-  return has_expired ? MessageState::expired : MessageState::done;
+  return messages.expiry().runs().has(message) ? MessageState::expired : MessageState::done;
 }
 
 }  // namespace

@@ -23,12 +23,13 @@ void EventsResource::open(HttpExchange exchange) {
     return exchange.reply(problem(*objection));
   if (exchange.watch_end) exchange.watch_end();
   const auto send_more = exchange.send_more;
+  const std::string source = exchange.source.key;
   // Only logins take a place: a client with a wrong password waits, and must not keep viewers out meanwhile.
-  parts_.gate.as_user(std::move(exchange),
-                      [this, send_more, source = exchange.source.key](
-                          const Asker& asker, Operations& /*operations*/, const HttpReply& reply) {
-                        begin(source, asker, reply, send_more);
-                      });
+  parts_.gate.as_user(
+      std::move(exchange),
+      [this, send_more, source](const Asker& asker, Operations& /*operations*/, const HttpReply& reply) {
+        begin(source, asker, reply, send_more);
+      });
 }
 
 /// Opens the stream of a client that is logged in. Thread: the control thread.

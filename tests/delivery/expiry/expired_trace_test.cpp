@@ -48,15 +48,28 @@ TEST(ExpiredTraceTest, AMessageThatExpiresWhileItWaitsHasExpiredAndAnAcknowledge
   EXPECT_EQ(state_of(world, *member.group, 1), MessageState::done) << "it has expired later";
 }
 
-TEST(ExpiredTraceTest, AMessageThatWentToADeadLetterTopicHasNotJustExpired) {
+TEST(ExpiredTraceTest, AMessageThatTheGroupKeepsForItsDeadLetterTopicIsNotRemembered) {
   ExpiryWorld world;
   ConsumerGroup& group = world.open_group();
   world.set({.dead_letter_topic = "letters", .dead_letter_expired = true});
   world.publish({{100}, {0}});
   world.live(2s);
   EXPECT_EQ(state_of(world, group, 0), MessageState::dead_waiting);
-  world.set({});
-  EXPECT_NE(state_of(world, group, 0), MessageState::expired);
+  EXPECT_FALSE(group.messages().expiry().runs().has({0}));
+}
+
+TEST(ExpiredTraceTest, ASeekForgetsTheMessagesThatComeAgain) {
+  ExpiryWorld world;
+  ConsumerGroup& group = world.open_group();
+  world.publish({{100}, {100}, {100}, {0}});
+  world.live(2s);
+  ASSERT_EQ(group.messages().next(), Offset{3});
+  group.seek({1}, RevokeCause::seek);
+  EXPECT_EQ(state_of(world, group, 0), MessageState::expired);
+  EXPECT_FALSE(group.messages().expiry().runs().has({1}));
+  EXPECT_EQ(state_of(world, group, 1), MessageState::expired) << "the group has not come to it";
+  world.dispatch();
+  EXPECT_EQ(state_of(world, group, 1), MessageState::expired) << "the group has passed it again";
 }
 
 TEST(ExpiredRunsTest, RunsThatFollowOneAnotherAreOneAndTheOldestIsForgotten) {
@@ -74,6 +87,9 @@ TEST(ExpiredRunsTest, RunsThatFollowOneAnotherAreOneAndTheOldestIsForgotten) {
   EXPECT_FALSE(runs.has({500}));
   EXPECT_TRUE(runs.has({2'000}) && runs.has({1'000'000}));
   EXPECT_FALSE(runs.has({2'001}));
+  runs.forget_from({4'000});
+  EXPECT_TRUE(runs.has({2'000}));
+  EXPECT_FALSE(runs.has({4'000}) || runs.has({1'000'000}));
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ DeliveryExploration DeliveryExplorer::run() {
       if (client_->violation) found(*client_, "at the end of the program");
     }
     client_.reset();
+    if (options_.replayed) break;
   }
   return result_;
 }

@@ -47,7 +47,8 @@ TEST_P(DeliveryExplorerTest, NothingIsLostDoubledOrEarly) {
   if (const char* const program = std::getenv("LIGHTQ_DELIVERY_PROGRAM"); program != nullptr) {
     char* end = nullptr;
     const std::uint64_t random_state = std::strtoull(program, &end, 10);
-    options.replayed.emplace(random_state, *end == ':' ? std::strtoull(end + 1, nullptr, 10) : 0);
+    ASSERT_EQ(*end, ':') << "LIGHTQ_DELIVERY_PROGRAM has two numbers, as a violation states them";
+    options.replayed.emplace(random_state, std::strtoull(end + 1, nullptr, 10));
   }
   options.states_max = states_of_test();
   const double began = seconds_now();
