@@ -34,11 +34,16 @@ int write_all(int descriptor, std::string_view text, mode_t mode) {
   return fsync(descriptor) == 0 ? 0 : errno;
 }
 
-/// Gives the file the owner and the group of the file at `path`. Returns errno, or 0 on success.
+/// Gives the file the owner and the group of the file at `path`, or of the directory to which `path` leads.
+/// Returns errno, or 0 on success.
 int take_owner(int descriptor, const std::filesystem::path& path) {
   struct stat wanted{};
   struct stat present{};
   if (lstat(path.c_str(), &wanted) != 0 || fstat(descriptor, &present) != 0) return errno;
+  if (S_ISLNK(wanted.st_mode)) {
+    if (stat(path.c_str(), &wanted) != 0) return errno;
+    if (!S_ISDIR(wanted.st_mode)) return ELOOP;
+  }
   if (wanted.st_uid == present.st_uid && wanted.st_gid == present.st_gid) return 0;
   return fchown(descriptor, wanted.st_uid, wanted.st_gid) == 0 ? 0 : errno;
 }

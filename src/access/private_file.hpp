@@ -14,8 +14,8 @@ namespace lightq::broker {
 
 /// Writes `text` to a temporary name, syncs it, renames it to `path` and syncs the rename. A reader sees the
 /// old file or the new one. Errors: no_space, io_error.
-/// `owner_of`: a file whose owner and group the new file gets; empty: those of this process. Fails with
-/// io_error, and leaves the old file as it is, if this process must not set them.
+/// `owner_of`: a file or a directory whose owner and group the new file gets; empty: those of this process.
+/// Fails with io_error, and leaves the old file as it is, if this process must not set them.
 Result<void> write_file_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode,
                                    const std::filesystem::path& owner_of = {});
 

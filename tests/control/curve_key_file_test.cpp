@@ -124,6 +124,20 @@ TEST_F(CurveKeyFile, AFirstKeyThatRootMakesBelongsToTheOwnerOfTheDirectory) {
   }
 }
 
+TEST_F(CurveKeyFile, AFirstKeyBehindALinkBelongsToTheOwnerOfTheDirectory) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
+  const std::filesystem::path real = directory / "real";
+  const std::filesystem::path link = directory / "link";
+  std::filesystem::create_directory(real);
+  std::filesystem::create_directory_symlink(real, link);
+  ASSERT_EQ(chown(real.c_str(), 12345, 23456), 0);
+  ASSERT_EQ(lchown(link.c_str(), 6666, 6666), 0);
+  ASSERT_TRUE(open_curve_key(link / "curve.key").ok());
+  struct stat facts{};
+  ASSERT_EQ(stat((real / "curve.key").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_uid, 12345U);
+}
+
 TEST_F(CurveKeyFile, AllowedKeysStandOnePerLine) {
   const CurveKeyPair one, two;
   const std::string a = to_z85(one.public_key());

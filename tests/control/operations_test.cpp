@@ -163,7 +163,7 @@ TEST_F(OperationsTest, ATraceShowsDeathsOnlyToAskersThatMayListThem) {
     EXPECT_THAT(deaths(asker), testing::ElementsAre("billing", "audit"));
 }
 
-TEST_F(OperationsTest, ATraceThatLooksForALetterIsChargedForEachLetterItSees) {
+TEST_F(OperationsTest, ATraceThatLooksForALetterIsChargedForEachLetterOfItsKey) {
   for (const auto* topic : {"t", "letters"}) ASSERT_EQ(create(administrator, topic), "ok");
   data_plane.traced.topic = "t";
   data_plane.traced.offset = 3;

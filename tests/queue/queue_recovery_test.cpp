@@ -2,6 +2,8 @@
 /// log.
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,6 +32,26 @@ TEST_F(QueueTest, HasOneOpener) {
   EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code);
   in_killed_process([&] { EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code); });
   ASSERT_TRUE(queue.close().ok());
+}
+
+TEST_F(QueueTest, ALinkInPlaceOfTheLockIsRefusedAndItsTargetStays) {
+  std::filesystem::create_directories(directory);
+  const std::string target = temp / "precious";
+  std::ofstream(target) << "content";
+  std::filesystem::create_symlink(target, directory + "/lock");
+  EXPECT_EQ(ErrorCode::io_error, Queue::open(directory).error().code);
+  EXPECT_EQ(std::filesystem::file_size(target), 7U);
+}
+
+TEST_F(QueueTest, ALockThatRootMakesBelongsToTheOwnerOfTheDirectory) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
+  std::filesystem::create_directories(directory);
+  ASSERT_EQ(::chown(directory.c_str(), 12345, 23456), 0);
+  const Queue queue = open();
+  struct stat facts{};
+  ASSERT_EQ(::stat((directory + "/lock").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_uid, 12345U);
+  EXPECT_EQ(facts.st_gid, 23456U);
 }
 
 TEST_F(QueueTest, AKilledOpenerReleasesItsLock) {

@@ -33,6 +33,16 @@ Error in_use(const std::string& directory, int fd) {
           directory + " is in use by " + (id.empty() ? "another process" : "process " + id), 0};
 }
 
+/// Gives a file that belongs to root to the owner of its directory, if this process is root. Returns false on
+/// an error.
+bool give_to_owner(int file, int directory) {
+  if (::geteuid() != 0) return true;
+  struct stat present{};
+  struct stat wanted{};
+  if (::fstat(file, &present) != 0 || ::fstat(directory, &wanted) != 0) return false;
+  return present.st_uid != 0 || wanted.st_uid == 0 || ::fchown(file, wanted.st_uid, wanted.st_gid) == 0;
+}
+
 }  // namespace
 
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
@@ -44,9 +54,12 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   if (lock.directory_fd_ == -1) return failed("open", directory, errno);
   const bool is_taken = ::flock(lock.directory_fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   const int create = is_taken ? 0 : O_CREAT;
-  lock.fd_ = above_standard_streams(::open(path.c_str(), O_RDWR | create | O_CLOEXEC, 0600));
+  // Not through a link: root could be made to truncate a file elsewhere.
+  lock.fd_ = above_standard_streams(
+      ::openat(lock.directory_fd_, "lock", O_RDWR | create | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (is_taken) return in_use(directory, lock.fd_);
   if (lock.fd_ == -1) return failed("open", path, errno);
+  if (!give_to_owner(lock.fd_, lock.directory_fd_)) return failed("change the owner of", path, errno);
   if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("lock", path, errno);
     return in_use(directory, lock.fd_);

@@ -16,9 +16,9 @@ namespace lightq::log {
 class DirectoryLock {
  public:
   DirectoryLock() = default;  ///< owns no lock
-  /// Creates the directory if it is missing, then locks it and the file `lock` in it. Errors: in_use if
-  /// another process, or this one, has one of the locks (the text names the process if its id is known);
-  /// io_error; no_space.
+  /// Creates the directory if it is missing, then locks it and the file `lock` in it, which must be no link.
+  /// If root makes that file, it belongs to the owner of the directory. Errors: in_use if another process, or
+  /// this one, has one of the locks (the text names the process if its id is known); io_error; no_space.
   static Result<DirectoryLock> acquire(const std::string& directory);
   DirectoryLock(DirectoryLock&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)),
