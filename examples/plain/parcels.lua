@@ -9,30 +9,32 @@ local zmq, buffer = ffi.load "libzmq.so.5", ffi.new "char[65536]"
 local context = zmq.zmq_ctx_new()
 local REQ, PULL, PUSH, PLAIN_USERNAME, PLAIN_PASSWORD = 3, 7, 8, 45, 46
 
-local function send(socket, text) assert(zmq.zmq_send(socket, text, #text, 0) >= 0) end
+-- Every end is by os.exit: at another end LuaJIT would unload libzmq while its threads run.
+local function check(value, problem)
+  if not value then io.stderr:write(problem or "a call of libzmq failed", "\n") os.exit(1) end
+  return value
+end
+local function send(socket, text) check(zmq.zmq_send(socket, text, #text, 0) >= 0) end
 local function receive(socket)
   local bytes = zmq.zmq_recv(socket, buffer, 65536, 0)
-  assert(bytes >= 0 and bytes <= 65536)
+  check(bytes >= 0 and bytes <= 65536)
   return ffi.string(buffer, bytes)
 end
 local control = zmq.zmq_socket(context, REQ)
-zmq.zmq_connect(control, os.getenv "LIGHTQ_BROKER")
+check(zmq.zmq_connect(control, check(os.getenv "LIGHTQ_BROKER", "LIGHTQ_BROKER is not set")) == 0)
 
 local function connected(kind, word)
   send(control, ('{"cmd":"join","topic":"parcels","type":"%s","user_id":"%s","password":"%s"}')
     :format(word, os.getenv "LIGHTQ_USER", os.getenv "LIGHTQ_PASSWORD"))
   local joined, socket = receive(control), zmq.zmq_socket(context, kind)
-  local function field(name) return joined:match('"' .. name .. '":"(.-)"') or error(joined) end
+  local function field(name) return check(joined:match('"' .. name .. '":"(.-)"'), joined) end
   zmq.zmq_setsockopt(socket, PLAIN_USERNAME, field "id", #field "id") -- before the socket connects
   zmq.zmq_setsockopt(socket, PLAIN_PASSWORD, field "secret", #field "secret")
-  assert(zmq.zmq_connect(socket, field "bind_uri") == 0)
+  check(zmq.zmq_connect(socket, field "bind_uri") == 0)
   return socket
 end
 
-local succeeded, problem = pcall(function()
-  local out, come = connected(PUSH, "push"), connected(PULL, "pull")
-  for number = 0, 2 do send(out, "parcel " .. number) end
-  for _ = 0, 2 do print(receive(come)) end
-end)
-if not succeeded then io.stderr:write(tostring(problem), "\n") end
-os.exit(succeeded and 0 or 1) -- at another end LuaJIT would unload libzmq while its threads run
+local out, come = connected(PUSH, "push"), connected(PULL, "pull")
+for number = 0, 2 do send(out, "parcel " .. number) end
+for _ = 0, 2 do print(receive(come)) end
+os.exit(0)

@@ -10,9 +10,9 @@
    Texts are UTF-8 and end with a zero byte; null means "not given". The library copies all that it is given.
 
    Structs that begin with `size` may grow in later versions. Initialize them with their macro, for example
-   `lightq_options options = LIGHTQ_OPTIONS_INIT;`. In options, 0 is the default of each field. A newer
-   library takes the structs of an older header. An older library refuses fields that it does not know with
-   LIGHTQ_NOT_SUPPORTED, unless they are 0.
+   `lightq_options options = LIGHTQ_OPTIONS_INIT;`. In options, 0 is the default of each field. A library
+   takes structs of an older header; in those of a newer one, unknown fields must be 0, else
+   LIGHTQ_NOT_SUPPORTED.
 
    Threads may share a lightq_client and a lightq_watch. A producer, consumer or reader is for one thread at a
    time: a call while another thread is in one returns LIGHTQ_IN_USE. The library has no thread of its own for
@@ -396,6 +396,7 @@ int lightq_message_header(const lightq_message* message, const char* name, light
 /* Each message is settled once, by one of the next four calls, which use the struct's `size`, `offset` and
    `lease`. The consumer sends them in later calls; lightq_consumer_flush sends them now. Error of all:
    REVOKED: the broker has taken the message back, the connection has ended, or it was settled before. */
+
 /* Finishes a message. */
 int lightq_ack(lightq_consumer* consumer, const lightq_message* message);
 /* Gives back a message that the program has not begun: this delivery does not count. */

@@ -76,6 +76,16 @@ TEST(Capi, StructsOfOtherVersionsAreReadOrRefused) {
   EXPECT_EQ(read_sized<lightq_reader_options>(nullptr, "options").value().heartbeat_ms, 0);
 }
 
+// The structs are those of the first version, and no bytes without a name follow their last fields: a later
+// version would take such bytes for the value of a new field. Drop a struct here when it grows.
+template <typename... Structs>
+constexpr bool end_with_their_fields =
+    ((first_bytes(static_cast<const Structs*>(nullptr)) == sizeof(Structs)) && ...);
+static_assert(
+    end_with_their_fields<lightq_options, lightq_interest, lightq_identity, lightq_producer_options,
+                          lightq_attributes, lightq_report, lightq_producer_stats, lightq_consumer_options,
+                          lightq_message, lightq_consumer_stats, lightq_reader_options>);
+
 /// A struct that has got a field in its second version.
 struct Grown {
   std::size_t size;
