@@ -11,8 +11,7 @@
 
    Structs that begin with `size` may grow in later versions. Initialize them with their macro, for example
    `lightq_options options = LIGHTQ_OPTIONS_INIT;`. In options, 0 is the default of each field. A library
-   takes structs of an older header; in those of a newer one, unknown fields must be 0, else
-   LIGHTQ_NOT_SUPPORTED.
+   takes structs of older headers; in newer ones, unknown fields must be 0 (else LIGHTQ_NOT_SUPPORTED).
 
    Threads may share a lightq_client and a lightq_watch. A producer, consumer or reader is for one thread at a
    time: a call while another thread is in one returns LIGHTQ_IN_USE. The library has no thread of its own for
